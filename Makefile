@@ -1,0 +1,53 @@
+# make attack   set up .venv, train the built-in model if there is none, attack it, report
+# make test     set up what the tests need and run them all
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: help attack test lint format bench schema clean
+
+help:
+	@echo 'make attack   set up .venv, train the built-in model if absent, attack it, report'
+	@echo 'make test     set up what is missing and run the whole test suite'
+	@echo 'make lint     ruff (rules and format) and mypy (strict, on src)'
+	@echo 'make format   put the code into the house format'
+	@echo 'make bench    measure speed against Foolbox, ART and CleverHans'
+	@echo 'make schema   write docs/experiment.schema.json anew from the options'
+	@echo 'make clean    remove .venv and caches; runs/ is kept'
+
+attack: $(VENV)/.runtime
+	@$(BIN)/fgsm attack --epsilon 0.1
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks
+
+schema: $(VENV)/.runtime
+	$(BIN)/fgsm schema > docs/experiment.schema.json
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/.runtime: pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo 'Installing fgsm into $(VENV) (TensorFlow is large; this happens once)' >&2
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	@echo 'Installing the test tools and the peers (Foolbox, ART, CleverHans)' >&2
+	@$(PIP) -e '.[dev,peers]'
+	@touch $@

@@ -1,0 +1,55 @@
+"""The options: one definition each, shared by command line, YAML and Python.
+
+A command is a class, an option is a field (``options.py``): name, type, bounds, default and help
+in one place. ``cli.py`` makes its flags from these fields, ``experiment_file.py`` checks a YAML
+file against them and describes them to editors.
+
+    >>> build(AttackOptions, {"epsilon": "8/255"}).epsilon == 8 / 255
+    True
+
+Values arrive as text from the command line and from YAML alike, and the field's type reads
+them; so ``1e-3``, ``"0.1"`` and ``8/255`` are numbers, ``no`` is a name where a name is
+expected, and both doors agree. No TensorFlow here.
+"""
+
+from .experiment_file import (
+    dump_experiment,
+    experiment_schema,
+    parse_setting,
+    read_experiment,
+    resolve_experiment,
+)
+from .options import (
+    CONFIG_FILE,
+    DEFAULT_DIR,
+    EXAMPLES_FILE,
+    MODEL_FILE,
+    RESULTS_FILE,
+    SECTIONS,
+    AttackOptions,
+    EvalOptions,
+    Options,
+    RunOptions,
+    TrainOptions,
+    build,
+)
+
+__all__ = [
+    "CONFIG_FILE",
+    "DEFAULT_DIR",
+    "EXAMPLES_FILE",
+    "MODEL_FILE",
+    "RESULTS_FILE",
+    "SECTIONS",
+    "AttackOptions",
+    "EvalOptions",
+    "Options",
+    "RunOptions",
+    "TrainOptions",
+    "build",
+    "dump_experiment",
+    "experiment_schema",
+    "parse_setting",
+    "read_experiment",
+    "resolve_experiment",
+]

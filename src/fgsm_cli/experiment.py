@@ -1,0 +1,260 @@
+"""One function a command: options in, record out; and the run of several from one file.
+
+    record = attack(build(AttackOptions, {"epsilon": 0.1}), Watch())
+
+Nothing here knows the screen: what goes on is told to a ``Watch``.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import __version__
+from .config import (
+    CONFIG_FILE,
+    DEFAULT_DIR,
+    EXAMPLES_FILE,
+    MODEL_FILE,
+    RESULTS_FILE,
+    AttackOptions,
+    EvalOptions,
+    Options,
+    TrainOptions,
+    dump_experiment,
+)
+from .data import ImageSet, load_images
+from .errors import FgsmError
+from .evaluation import judge, judge_examples
+from .examples import load_examples, save_examples
+from .files import make_folder, sha256, whole_file
+from .models import Classifier, build_mlp, inspect, load_classifier, save_model
+from .results import Epoch, Judgement, Source, Training
+from .training import Progress, count_correct
+from .training import train as train_model
+
+Record = Training | Judgement
+
+
+def _silent(*_: Any) -> None:
+    """Tell nobody."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who is told what goes on: ``note`` gets sentences, ``progress`` gets counts."""
+
+    note: Callable[[str], None] = _silent
+    progress: Progress = _silent
+
+
+def train(options: TrainOptions, watch: Watch) -> Training:
+    """Train the MLP and count its right answers on the test images.
+
+    Writes model.keras, config.yaml and results.json into the output folder. A folder that
+    holds the model of these very options already is taken as it is, unless ``retrain``.
+    """
+    folder = make_folder(options.output)
+    test = load_images(options.data, "test", options.limit)
+    if not options.retrain and (kept := _trained_before(options, test)):
+        watch.note(f"Using {kept.model.path}: it was trained with these very options before.")
+        return kept
+    images = load_images(options.data, "train", options.limit)
+    model = build_mlp(
+        options.hidden,
+        dropout=options.dropout,
+        head=options.head,
+        seed=options.seed,
+        input_shape=images.images.shape[1:],
+        classes=images.classes,
+    )
+    epochs = train_model(model, images, options, watch.progress)
+    path = folder / MODEL_FILE
+    save_model(model, path)
+    record = Training(
+        model=_model_source(inspect(model, path=str(path), sha256=sha256(path))),
+        data=_data_source(images),
+        n=len(test),
+        clean_correct=count_correct(model, test),
+        epochs=epochs,
+        files=(str(path),),
+    )
+    _write(folder, {"train": options}, record.as_dict())
+    return record
+
+
+def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
+    """The record of a finished training with equal options, if its model is still there."""
+    folder = Path(options.output)
+    try:
+        resolved = (folder / CONFIG_FILE).read_text(encoding="utf-8")
+        document = json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8"))
+        model = Source(**document["model"])
+        if resolved != _config_text({"train": options}):
+            return None
+        if model.sha256 != sha256(folder / MODEL_FILE):
+            return None
+        return Training(
+            model=model,
+            data=Source(**document["data"]),
+            n=len(test),
+            clean_correct=document["clean_correct"],
+            epochs=tuple(Epoch.from_dict(epoch) for epoch in document["epochs"]),
+            files=tuple(document["files"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def attack(options: AttackOptions, watch: Watch) -> Judgement:
+    """Attack a model with one attack; keep the adversarial set if asked to."""
+    folder = make_folder(options.output) if options.output else None
+    target = options.save or (folder and str(folder / EXAMPLES_FILE))
+    if options.save:
+        _check_target(options.save)
+    classifier, images = _subject(options, watch)
+    kept = np.empty(images.images.shape, np.float32) if target else None
+
+    def keep(_: int, start: int, x_adv: Any) -> None:
+        if kept is not None:
+            kept[start : start + len(x_adv)] = x_adv
+
+    clean_correct, results, warnings = judge(
+        classifier,
+        images,
+        options.attacks(),
+        batch_size=options.batch_size,
+        progress=watch.progress,
+        keep=keep if target else None,
+    )
+    if target and kept is not None:
+        save_examples(target, kept, images, options.attacks()[0], classifier.sha256)
+    record = Judgement(
+        command="attack",
+        model=_model_source(classifier),
+        data=_data_source(images),
+        n=len(images),
+        clean_correct=clean_correct,
+        results=results,
+        warnings=warnings,
+        fail_under=options.fail_under,
+        files=(target,) if target else (),
+    )
+    if folder:
+        _write(folder, {"attack": options}, record.as_dict())
+    return record
+
+
+def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
+    """Judge a model under attacks at several epsilons, or on a saved adversarial set."""
+    folder = make_folder(options.output) if options.output else None
+    if options.examples:
+        record = _evaluate_examples(options, options.examples, watch)
+    else:
+        classifier, images = _subject(options, watch)
+        clean_correct, results, warnings = judge(
+            classifier,
+            images,
+            options.attacks(),
+            batch_size=options.batch_size,
+            progress=watch.progress,
+        )
+        record = Judgement(
+            command="eval",
+            model=_model_source(classifier),
+            data=_data_source(images),
+            n=len(images),
+            clean_correct=clean_correct,
+            results=results,
+            warnings=warnings,
+            fail_under=options.fail_under,
+        )
+    if folder:
+        _write(folder, {"eval": options}, record.as_dict())
+    return record
+
+
+def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgement:
+    images = load_images(options.data, "test")
+    examples = load_examples(path, images, options.limit)
+    classifier = _classifier(options.model, watch)
+    classifier.check(examples.images.shape[1:], int(examples.labels.max()) + 1)
+    clean_correct, result = judge_examples(
+        classifier, examples, batch_size=options.batch_size, progress=watch.progress
+    )
+    return Judgement(
+        command="eval",
+        model=_model_source(classifier),
+        data=Source(path, sha256(path), f"{len(examples):,} adversarial images"),
+        n=len(examples),
+        clean_correct=clean_correct,
+        results=(result,),
+        warnings=(),
+        fail_under=options.fail_under,
+    )
+
+
+def run(sections: Mapping[str, Options], watch: Watch) -> Iterator[tuple[str, Record]]:
+    """Each section in turn, exactly as the command of that name; records as they come."""
+    commands: Mapping[str, Callable[[Any, Watch], Record]] = {
+        "train": train,
+        "attack": attack,
+        "eval": evaluate,
+    }
+    for name, options in sections.items():
+        yield name, commands[name](options, watch)
+
+
+def write_run(folder: str, sections: Mapping[str, Options], document: Mapping[str, Any]) -> None:
+    """Keep a whole experiment: its resolved config.yaml and its results.json."""
+    _write(make_folder(folder), sections, document)
+
+
+def _subject(options: AttackOptions | EvalOptions, watch: Watch) -> tuple[Classifier, ImageSet]:
+    """The model and the test images, found to fit each other."""
+    images = load_images(options.data, "test", options.limit)
+    classifier = _classifier(options.model, watch)
+    classifier.check(images.images.shape[1:], int(images.labels.max()) + 1)
+    return classifier, images
+
+
+def _classifier(path: str, watch: Watch) -> Classifier:
+    """The model in a file; the default one is trained if it is not there yet."""
+    default = TrainOptions()
+    if path == f"{DEFAULT_DIR}/{MODEL_FILE}" and not Path(path).exists():
+        watch.note(f"No model at {path} yet: training the default one (seed {default.seed}).")
+        train(default, watch)
+    return load_classifier(path)
+
+
+def _check_target(path: str) -> None:
+    """Refuse, before the work, a file that could not be written after it."""
+    if not path.endswith(".npz"):
+        raise FgsmError(f"--save must name an .npz file. Received: {path!r}")
+    if Path(path).is_dir():
+        raise FgsmError(f"--save must name a file. Received: the folder {path}")
+    make_folder(Path(path).parent)
+
+
+def _model_source(classifier: Classifier) -> Source:
+    return Source(classifier.path, classifier.sha256, classifier.head)
+
+
+def _data_source(images: ImageSet) -> Source:
+    return Source(images.name, None, f"{len(images):,} {images.split} images")
+
+
+def _config_text(sections: Mapping[str, Options]) -> str:
+    return f"# fgsm {__version__}; run again with: fgsm run FILE\n{dump_experiment(sections)}"
+
+
+def _write(folder: Path, sections: Mapping[str, Options], document: Mapping[str, Any]) -> None:
+    with whole_file(folder / CONFIG_FILE) as temporary:
+        temporary.write_text(_config_text(sections), encoding="utf-8")
+    with whole_file(folder / RESULTS_FILE) as temporary:
+        temporary.write_text(
+            json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8"
+        )

@@ -1,0 +1,89 @@
+"""Values with bounds, and a failed check told in one sentence.
+
+Each bound is written once, on a type; the command line's help, the YAML's JSON schema and
+every error message read it from there.
+
+    >>> expected({"type": "integer", "minimum": 1})
+    'a whole number, at least 1'
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError
+
+
+def _number(value: Any) -> Any:
+    """Refuse True and False, which Python takes for 1 and 0."""
+    if isinstance(value, bool):
+        raise ValueError("a truth value is not a number")
+    return value
+
+
+def _fraction(value: Any) -> Any:
+    """Read '8/255' as a number, as papers write epsilon."""
+    if isinstance(value, str) and value.count("/") == 1:
+        over, under = (float(part) for part in value.split("/"))
+        if not under:
+            raise ValueError("division by zero")
+        return over / under
+    return value
+
+
+# The bounds stand next to the type, innermost, or the JSON schema would not show them.
+Epsilon = Annotated[
+    float,
+    Field(ge=0, allow_inf_nan=False),
+    BeforeValidator(_number),
+    BeforeValidator(_fraction, json_schema_input_type=float | str),
+]
+Count = Annotated[int, Field(ge=1), BeforeValidator(_number)]
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1), BeforeValidator(_number)]
+Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
+Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), BeforeValidator(_number)]
+StepSize = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
+Decay = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_number)]
+LearningRate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
+
+_KINDS = {
+    "integer": "a whole number",
+    "number": "a number",
+    "string": "text without control characters",
+}
+_BOUNDS = {
+    "minimum": "at least {:g}",
+    "exclusiveMinimum": "above {:g}",
+    "maximum": "at most {:.10g}",
+    "exclusiveMaximum": "below {:g}",
+}
+
+
+def expected(schema: Mapping[str, Any]) -> str:
+    """What a value must be, in words, from its JSON schema."""
+    if "anyOf" in schema:
+        return expected(next(one for one in schema["anyOf"] if one.get("type") != "null"))
+    if "enum" in schema:
+        return "one of " + ", ".join(schema["enum"])
+    if "const" in schema:
+        return f"{schema['const']}"
+    if schema["type"] == "boolean":
+        return "true or false"
+    if schema["type"] == "array":
+        return expected(schema["items"]) + " (or a list of such)"
+    bounds = [text.format(schema[key]) for key, text in _BOUNDS.items() if key in schema]
+    return ", ".join([_KINDS[schema["type"]], *bounds])
+
+
+def explain(error: ValidationError, schema: Mapping[str, Any], names: Mapping[str, str]) -> str:
+    """The first fault of a failed validation as one sentence.
+
+    schema: the JSON schema of the model that refused (mode "serialization").
+    names: how the user calls each field, such as ``--epsilon`` or ``attack.epsilon``.
+    """
+    fault = error.errors()[0]
+    field = str(fault["loc"][0])
+    received = fault["input"]
+    return (
+        f"{names.get(field, field)} must be {expected(schema['properties'][field])}. "
+        f"Received: {'nothing' if received is None else repr(received)}"
+    )
