@@ -7,3 +7,5 @@ class FgsmError(ValueError):
     The command line prints the sentence and exits with code 2; a Python caller catches it
     as a ``ValueError``.
     """
+
+    __init__ = Exception.__init__  # so AutoGraph re-raises it as what it is, not wrapped

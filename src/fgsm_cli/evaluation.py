@@ -232,7 +232,7 @@ def _model_warnings(classifier: Classifier, health: _Health, n: int) -> Iterator
     if classifier.head == "probabilities":
         yield (
             "the model gives probabilities whose logits could not be recovered; their logarithm "
-            "is used, and where they round to 0 or 1 the gradient vanishes"
+            "is used, and where one rounds to 0 its share of the gradient is lost"
         )
     if health.zero_gradients:
         yield (

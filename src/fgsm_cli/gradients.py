@@ -69,6 +69,8 @@ def get_grads(
     Raises FgsmError if the output does not depend differentiably on the input
     (unless ``unconnected="zero"``), or for arguments that do not fit.
     """
+    if unconnected not in ("raise", "zero"):
+        raise FgsmError(f"unconnected must be raise or zero. Received: {unconnected!r}")
     x, y = _tensors(x, y)
     if single := y is not None and y.shape.rank == 0:
         x, y = x[tf.newaxis], y[tf.newaxis]

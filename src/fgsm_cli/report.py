@@ -69,6 +69,7 @@ def as_csv(records: Named) -> str:
 
 def print_table(record: Record, console: Any) -> None:
     """The record for people, on a rich console; nothing in it is cut off, however narrow."""
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
 
@@ -78,13 +79,15 @@ def print_table(record: Record, console: Any) -> None:
     title, subject = _title(record)
     say(title, "bold")
     say(subject, "dim")
-    table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+    gap = 2 if console.width >= 60 else 1
+    table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
     header, *rows = _rows(record)
     for position, name in enumerate(header):
         table.add_column(name, justify="left" if position == 0 else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console.width = max(console.width, console.measure(table).maximum)
+    needed = Measurement.get(console, console.options.update_width(1000), table).maximum
+    console.width = max(console.width, needed)
     console.print()
     console.print(table)
     console.print()
@@ -144,12 +147,12 @@ def _rows(record: Record) -> list[Sequence[str]]:
         ]
     return [
         ("attack", "epsilon", "correct", "accuracy", "success"),
-        ("none", "", *clean, ""),
+        ("none", "", _count(record.clean_correct), clean[1], ""),
         *(
             (
                 result.attack.name if result.attack else "saved",
                 f"{result.attack.epsilon:.6g}" if result.attack else "",
-                _counts(result.adversarial_correct, result.n),
+                _count(result.adversarial_correct),
                 _percent(result.adversarial_accuracy),
                 _percent(result.success_rate),
             )
@@ -183,8 +186,12 @@ def _warnings(record: Record) -> list[str]:
     return list(dict.fromkeys([*record.warnings, *own]))
 
 
+def _count(number: int | None) -> str:
+    return "-" if number is None else f"{number:,}"
+
+
 def _counts(part: int | None, whole: int) -> str:
-    return f"{'?' if part is None else format(part, ',')}/{whole:,}"
+    return f"{_count(part)}/{whole:,}"
 
 
 def _percent(share: float | None) -> str:

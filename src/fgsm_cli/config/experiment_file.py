@@ -141,8 +141,9 @@ def resolve_experiment(
     """Each section's options, from the file's sections and what was given to ``fgsm run``.
 
     A value given on the command line beats the section's own, which beats the file's ``run``
-    section. A section without an output goes to a folder of its name in the run's output;
-    a section without a model takes the one trained before it.
+    section. With an output given, each section goes to a folder of its name in it (an output in
+    the file's ``run`` section yields to a section's own); a section without a model takes the
+    one trained before it.
     """
     given_options = build(RunOptions, given, {key: f"--{key.replace('_', '-')}" for key in given})
     run = build(RunOptions, {**sections.get("run", {}), **given})
@@ -152,7 +153,7 @@ def resolve_experiment(
         if name == "run":
             continue
         values = {**in_file.shared(), **own, **given_options.shared()}
-        if run.output and "output" not in own:
+        if run.output and ("output" in given or "output" not in own):
             values["output"] = str(Path(run.output) / name)
         if isinstance(trained := resolved.get("train"), TrainOptions) and name != "train":
             values.setdefault("model", str(Path(trained.output) / MODEL_FILE))

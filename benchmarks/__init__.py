@@ -1,0 +1,1 @@
+"""How fast ``fgsm`` is beside plain Keras and its peers. ``python -m benchmarks`` measures it."""

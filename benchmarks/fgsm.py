@@ -1,0 +1,61 @@
+"""FGSM on the 10,000 MNIST test images in a warm process, each library at its best batch size."""
+
+import numpy as np
+
+from fgsm_cli.backend import keras
+from fgsm_cli.data import load_images
+
+from .measure import Plan, Row, at_least, compare, interleaved, ratio, timed
+from .peers import Crafter, Labels, Pixels, numpy_by_hand, ours, peers
+
+GOALS = {"CleverHans": 1.3, "Foolbox": 2.5, "ART": 4.0}
+
+# A repeat takes a tenth of a second, which one hiccup of the machine spoils: take more of them.
+MORE_REPEATS = 4
+
+
+def run(plan: Plan) -> list[Row]:
+    """Time every library, having made sure that all of them give the same images."""
+    images = load_images("mnist", "test")
+    x, y = images.pixels(), images.labels
+    model = keras.models.load_model(plan.model)
+    others = peers(model)
+    for name, peer in others.items():
+        check_equal(name, peer, ours(model, "ce-float32"), x, y)
+    crafters = {"fgsm": ours(model), **others, "NumPy by hand": numpy_by_hand(model)}
+    best = {name: best_batch_size(craft, x, y, plan) for name, craft in crafters.items()}
+    samples = interleaved(
+        {
+            name: timed(lambda craft=craft, size=best[name]: craft(x, y, size))
+            for name, craft in crafters.items()
+        },
+        plan.repeats * MORE_REPEATS,
+    )
+    goals = {
+        name: at_least(bound, ratio(samples[name], samples["fgsm"]), "times ours")
+        for name, bound in GOALS.items()
+    }
+    return compare("fgsm", samples, ours="fgsm", images=len(x), batch_sizes=best, goals=goals)
+
+
+def check_equal(name: str, peer: Crafter, literal: Crafter, x: Pixels, y: Labels) -> None:
+    """Raise SystemExit unless a peer's images are, bit for bit, ours for the literal loss.
+
+    Batches are of one size for both: a product of matrices may add up in another order in others.
+    """
+    theirs, own = (np.concatenate(list(craft(x, y, 1000))) for craft in (peer, literal))
+    differing = np.any(theirs != own, axis=(1, 2)).sum()
+    if differing:
+        raise SystemExit(
+            f"{name} and fgsm with the loss ce-float32 must craft the same images, but "
+            f"{differing:,} of {len(x):,} differ, by up to {np.abs(theirs - own).max():g}"
+        )
+
+
+def best_batch_size(craft: Crafter, x: Pixels, y: Labels, plan: Plan) -> int:
+    """The batch size of the plan that a library is fastest with; trying them also warms it up."""
+    measure = {size: timed(lambda size=size: craft(x, y, size)) for size in plan.batch_sizes}
+    for size in plan.batch_sizes:
+        measure[size](0)  # the first call of a size may compile
+    tried = interleaved(measure, repeats=3)
+    return min(tried, key=lambda size: min(sample.seconds for sample in tried[size]))

@@ -1,0 +1,125 @@
+"""FGSM at epsilon 0.1 as each library gives it, wrapped the way its own documentation does.
+
+    batches = peers(model)["CleverHans"](x, y, 1000)
+
+Every crafter takes float32 pixels in 0..1 (n, ...), integer labels (n,) and a batch size, and
+returns the adversarial batches as arrays. What is set up once in a program (wrapping the model,
+compiling) is set up once here; what is done for each batch stands in the crafter.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fgsm_cli import attack_named, perturb
+from fgsm_cli.backend import keras, tf
+from fgsm_cli.family import Loss
+
+Pixels = NDArray[np.float32]
+Labels = NDArray[np.int64]
+Crafter = Callable[[Pixels, Labels, int], Sequence[Pixels]]
+
+EPSILON = 0.1
+
+# Foolbox asks for GPUs in a way that TensorFlow calls out of date; it is no matter of ours.
+tf.get_logger().setLevel("ERROR")
+
+
+def peers(model: Any) -> Mapping[str, Crafter]:
+    """The other libraries, each set up for a Keras model that gives logits."""
+    return {
+        "CleverHans": cleverhans(model),
+        "Foolbox": foolbox(model),
+        "Foolbox, scored too": foolbox(model, scored=True),
+        "ART": art(model),
+    }
+
+
+def by_batch(craft: Callable[[Pixels, Labels], Any]) -> Crafter:
+    """What crafts one batch as what crafts them all; each ends as an array."""
+
+    def crafter(x: Pixels, y: Labels, batch_size: int) -> list[Pixels]:
+        parts = (slice(start, start + batch_size) for start in range(0, len(x), batch_size))
+        return [np.asarray(craft(x[part], y[part])) for part in parts]
+
+    return crafter
+
+
+def ours(model: Any, loss: Loss = "ce") -> Crafter:
+    """``perturb``, one compiled graph that epsilon is passed to."""
+    attack = attack_named("fgsm", epsilon=EPSILON, loss=loss)
+    return by_batch(lambda x, y: perturb(model, x, y, attack))
+
+
+def cleverhans(model: Any) -> Crafter:
+    """CleverHans's function; it compiles the gradient itself."""
+    from cleverhans.tf2.attacks.fast_gradient_method import fast_gradient_method
+
+    return by_batch(
+        lambda x, y: fast_gradient_method(
+            model, x, EPSILON, np.inf, clip_min=0.0, clip_max=1.0, y=y
+        )
+    )
+
+
+def foolbox(model: Any, *, scored: bool = False) -> Crafter:
+    """Foolbox's attack by its ``run``, which crafts and no more, as the others do.
+
+    scored: call the attack object instead, the commoner use: the same run, but its result is
+        then clipped once more and scored with a second pass through the model.
+    """
+    import foolbox
+
+    wrapped = foolbox.TensorFlowModel(model, bounds=(0, 1))
+    attack = foolbox.attacks.LinfFastGradientAttack()
+
+    def craft(x: Pixels, y: Labels) -> Any:
+        x, y = tf.constant(x), tf.constant(y)
+        if scored:
+            _, clipped, _ = attack(wrapped, x, y, epsilons=EPSILON)
+            return clipped
+        return attack.run(wrapped, x, y, epsilon=EPSILON)
+
+    return by_batch(craft)
+
+
+def art(model: Any) -> Crafter:
+    """ART's attack, which cuts the batches itself and returns one array."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PyTorch not found")
+        from art.attacks.evasion import FastGradientMethod
+        from art.estimators.classification import TensorFlowV2Classifier
+
+    classifier = TensorFlowV2Classifier(
+        model,
+        nb_classes=model.output_shape[-1],
+        input_shape=model.input_shape[1:],
+        loss_object=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        clip_values=(0.0, 1.0),
+    )
+
+    def crafter(x: Pixels, y: Labels, batch_size: int) -> list[Pixels]:
+        attack = FastGradientMethod(classifier, eps=EPSILON, batch_size=batch_size)
+        return [attack.generate(x, y)]
+
+    return crafter
+
+
+def numpy_by_hand(model: Any) -> Crafter:
+    """The MLP with one hidden layer, forward and backward, with nothing in between: a yardstick."""
+    w1, b1, w2, b2 = (np.asarray(weight) for weight in model.trainable_variables)
+    epsilon = np.float32(EPSILON)
+
+    def craft(x: Pixels, y: Labels) -> Pixels:
+        hidden = np.maximum(x.reshape(len(x), -1) @ w1 + b1, 0)
+        scores = hidden @ w2 + b2
+        error = np.exp(scores - scores.max(axis=1, keepdims=True))
+        error /= error.sum(axis=1, keepdims=True)
+        error[np.arange(len(y)), y] -= 1
+        gradient = ((error @ w2.T) * (hidden > 0)) @ w1.T
+        return np.clip(x + epsilon * np.sign(gradient).reshape(x.shape), 0, 1)
+
+    return by_batch(craft)

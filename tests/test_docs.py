@@ -1,0 +1,84 @@
+"""Every snippet of README and docs runs, and every pasted screen is what the command prints."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+def screens(page: Path) -> list[tuple[str, str]]:
+    """The commands of the page's console blocks, each with the screen pasted below it."""
+    found = []
+    for block in blocks(page, "console"):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, screen = part.partition("\n")
+            found.append((command, screen))
+    return found
+
+
+def shape(text: str) -> str:
+    """The text with numbers and white space made alike, which may differ between machines."""
+    masked = re.sub(r"\d[\d,.]*(e-?\d+)?", "#", text)
+    return re.sub(r"\s+", " ", masked).strip()
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_python_snippets_run_in_order(page, tmp_path, monkeypatch, model_file):
+    monkeypatch.chdir(tmp_path)
+    Path("my_model.keras").write_bytes(model_file.read_bytes())
+    namespace: dict[str, object] = {}
+    for number, code in enumerate(blocks(page, "python")):
+        exec(compile(code, f"{page.name}, python block {number + 1}", "exec"), namespace)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if screens(page)], ids=lambda page: page.name
+)
+def test_console_snippets_print_what_is_pasted(page, tmp_path, model_file):
+    """In one folder that holds configs/ and a model; `make` itself is what CI runs."""
+    (tmp_path / "configs").symlink_to(ROOT / "configs")
+    (tmp_path / "my_model.keras").write_bytes(model_file.read_bytes())
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "COLUMNS": "100",
+    }
+    for command, screen in screens(page):
+        if command.startswith(("make", "python3 -m pip", "pip ")):
+            continue
+        result = subprocess.run(
+            ["bash", "-c", command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert result.returncode == (1 if "--fail-under" in command else 0), result.stderr
+        if screen.strip():
+            assert shape(result.stdout + result.stderr) == shape(screen), command
+
+
+def test_every_command_is_in_the_readme():
+    text = (ROOT / "README.md").read_text()
+    for command in ("train", "attack", "eval", "run", "schema"):
+        assert f"fgsm {command}" in text
+    for command in ("make attack", "make test"):
+        assert command in text
+
+
+def test_links_within_the_docs_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"

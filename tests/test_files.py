@@ -1,0 +1,41 @@
+"""Files appear whole or not at all."""
+
+import os
+
+import pytest
+
+from fgsm_cli import FgsmError
+from fgsm_cli.files import make_folder, whole_file
+
+
+def test_the_target_appears_when_the_block_ends(tmp_path):
+    target = tmp_path / "new" / "a.txt"
+    with whole_file(target) as temporary:
+        temporary.write_text("done")
+        assert not target.exists()
+        assert temporary.suffix == target.suffix
+    assert target.read_text() == "done"
+    assert os.listdir(target.parent) == ["a.txt"]
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_a_failure_leaves_the_old_file_and_nothing_else(error, tmp_path):
+    target = tmp_path / "a.txt"
+    target.write_text("old")
+    with pytest.raises(error), whole_file(target) as temporary:
+        temporary.write_text("half")
+        raise error
+    assert target.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_full_disk_is_told_in_one_sentence(tmp_path):
+    with pytest.raises(FgsmError, match=r"cannot write .*a.txt: No space left on device"):
+        with whole_file(tmp_path / "a.txt"):
+            raise OSError(28, "No space left on device")
+
+
+def test_a_file_is_no_folder(tmp_path):
+    (tmp_path / "a").write_text("")
+    with pytest.raises(FgsmError, match="cannot make the folder .*: it is a file"):
+        make_folder(tmp_path / "a")

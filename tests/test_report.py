@@ -1,0 +1,141 @@
+"""Reports: every format of a record, narrow screens, and nothing that JSON does not know."""
+
+import csv
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from fgsm_cli import attack_named
+from fgsm_cli.report import as_csv, as_json, print_table
+from fgsm_cli.results import AttackResult, Epoch, Judgement, Source, Training
+
+RESULT = AttackResult(
+    attack=attack_named(epsilon=0.1),
+    n=10_000,
+    clean_correct=9_768,
+    adversarial_correct=2_407,
+    flipped=7_361,
+    zero_gradients=0,
+    linf_max=0.1,
+)
+ATTACK = Judgement(
+    command="attack",
+    model=Source("a/model.keras", "00ff", "logits"),
+    data=Source("mnist", None, "10,000 test images"),
+    n=10_000,
+    clean_correct=9_768,
+    results=(RESULT,),
+    warnings=(),
+    fail_under=None,
+)
+EVAL = replace(ATTACK, command="eval", results=(RESULT, replace(RESULT, adversarial_correct=0)))
+TRAINING = Training(
+    model=ATTACK.model,
+    data=ATTACK.data,
+    n=10_000,
+    clean_correct=9_768,
+    epochs=(Epoch(54.0, 500, 540, 55, 60),),
+)
+UNKNOWN = replace(
+    EVAL,
+    clean_correct=None,
+    results=(replace(RESULT, attack=None, clean_correct=None, flipped=None, linf_max=None),),
+)
+RECORDS = {"attack": ATTACK, "eval": EVAL, "train": TRAINING, "examples": UNKNOWN}
+
+
+def printed(record, width=80, **keywords):
+    screen = io.StringIO()
+    print_table(
+        record, Console(file=screen, width=width, markup=False, highlight=False, **keywords)
+    )
+    return screen.getvalue()
+
+
+def test_the_attack_table_says_what_was_counted():
+    text = printed(ATTACK)
+    for part in (
+        "9,768/10,000",
+        "97.7 %",
+        "2,407/10,000",
+        "24.1 %",
+        "75.4 %",
+        "7,361 of the 9,768",
+    ):
+        assert part in text
+
+
+@pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.parametrize("width", [20, 40, 200])
+def test_nothing_is_cut_off_however_narrow(name, width):
+    def words(text):
+        return text.split()
+
+    assert "…" not in printed(RECORDS[name], width)
+    assert words(printed(RECORDS[name], width)) == words(printed(RECORDS[name], 400))
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_table_fits_forty_columns(name):
+    table = printed(RECORDS[name], 40).split("\n\n")[1]
+    assert max(len(line.rstrip()) for line in table.splitlines()) <= 40
+
+
+def test_paths_are_shown_as_they_are():
+    odd = replace(ATTACK, model=Source("[red]x[/red] :smile: <b>.keras"), files=("[bold]é.npz",))
+    assert "[red]x[/red] :smile: <b>.keras" in printed(odd)
+    assert "[bold]é.npz" in printed(odd)
+
+
+def test_warnings_stand_under_the_table_once():
+    warned = replace(
+        ATTACK,
+        warnings=("3 of 9 are odd",),
+        results=(replace(RESULT, warnings=("3 of 9 are odd",)),),
+    )
+    assert printed(warned).count("Warning: 3 of 9 are odd.") == 1
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_json_is_one_document_without_nan(name):
+    document = RECORDS[name].as_dict()
+    assert json.loads(as_json(document)) == json.loads(json.dumps(document))
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        as_json({**document, "x": float("nan")})
+
+
+def test_rates_are_fractions_and_the_undefined_is_null():
+    assert ATTACK.as_dict()["clean_accuracy"] == 0.9768
+    assert ATTACK.as_dict()["success_rate"] == 7361 / 9768
+    assert UNKNOWN.as_dict()["clean_accuracy"] is None
+    assert UNKNOWN.as_dict()["results"][0]["success_rate"] is None
+    assert replace(RESULT, clean_correct=0, flipped=0).success_rate is None
+
+
+CONTRACT = {
+    "n", "clean_accuracy", "adversarial_accuracy", "clean_correct", "adversarial_correct",
+    "success_rate", "attack", "zero_gradients", "linf_max", "warnings",
+}  # fmt: skip
+
+
+def test_the_documents_keep_the_contract():
+    assert CONTRACT <= ATTACK.as_dict().keys()
+    assert {"n", "clean_accuracy", "warnings", "results"} <= EVAL.as_dict().keys()
+    for result in EVAL.as_dict()["results"]:
+        assert result.keys() >= CONTRACT
+    assert {"name", "norm", "epsilon", "steps", "step_size"} <= ATTACK.as_dict()["attack"].keys()
+
+
+def test_csv_has_a_line_a_result_under_one_header():
+    rows = list(csv.DictReader(io.StringIO(as_csv([("train", TRAINING), ("eval", EVAL)]))))
+    assert [row["command"] for row in rows] == ["train", "eval", "eval"]
+    assert [row["adversarial_accuracy"] for row in rows] == ["", "0.2407", "0.0"]
+    assert rows[1]["attack"] == "fgsm"
+
+
+@pytest.mark.parametrize(("threshold", "passed"), [(None, None), (0.2, True), (0.25, False)])
+def test_the_gate(threshold, passed):
+    assert replace(ATTACK, fail_under=threshold).passed is passed
