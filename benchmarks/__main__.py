@@ -20,7 +20,9 @@ BATCH_SIZES = (500, 1000, 2000, 5000, 10_000)
 
 def main() -> None:
     """Read the flags, measure, print the table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Measure fgsm beside plain Keras and its peers."
+    )
     parser.add_argument("--quick", action="store_true", help="3 repeats, fewer batch sizes")
     parser.add_argument("--only", choices=BENCHMARKS, metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--output", type=Path, metavar="FILE.json", help="also write all samples")

@@ -23,7 +23,7 @@ def run(plan: Plan) -> list[Row]:
         {"fgsm attack": process(*ours), "bare process": process(*bare)}, plan.repeats
     )
     slowdown = ratio(samples["fgsm attack"], samples["bare process"])
-    goal = at_most(GOAL, slowdown, "times the bare process")
+    goal = at_most(GOAL, slowdown, "times bare")
     return compare(
         "process", samples, ours="fgsm attack", images=IMAGES, goals={"fgsm attack": goal}
     )

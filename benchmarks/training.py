@@ -42,12 +42,11 @@ def run(plan: Plan) -> list[Row]:
     )
     own, theirs = samples["fgsm train"], samples["Model.fit"]
     goals = {
-        "fgsm train": at_least(
-            median(theirs, "accuracy"), median(own, "accuracy"), "accuracy, as Model.fit"
-        ),
+        # As good as the other, or better.
+        "fgsm train": at_least(median(theirs, "accuracy"), median(own, "accuracy"), "accuracy"),
         "Model.fit": at_least(GOAL, ratio(theirs, own), "times ours"),
     }
-    return compare("training", samples, ours="fgsm train", images=len(images), goals=goals)
+    return compare("training", samples, ours="fgsm train", goals=goals)
 
 
 def train_default(seed: int) -> Any:

@@ -122,7 +122,7 @@ CONTRACT = {
 
 
 def test_the_documents_keep_the_contract():
-    assert CONTRACT <= ATTACK.as_dict().keys()
+    assert ATTACK.as_dict().keys() >= CONTRACT
     assert {"n", "clean_accuracy", "warnings", "results"} <= EVAL.as_dict().keys()
     for result in EVAL.as_dict()["results"]:
         assert result.keys() >= CONTRACT

@@ -197,15 +197,17 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
     )
 
 
+COMMANDS: Mapping[str, Callable[[Any, Watch], Record]] = {
+    "train": train,
+    "attack": attack,
+    "eval": evaluate,
+}
+
+
 def run(sections: Mapping[str, Options], watch: Watch) -> Iterator[tuple[str, Record]]:
     """Each section in turn, exactly as the command of that name; records as they come."""
-    commands: Mapping[str, Callable[[Any, Watch], Record]] = {
-        "train": train,
-        "attack": attack,
-        "eval": evaluate,
-    }
     for name, options in sections.items():
-        yield name, commands[name](options, watch)
+        yield name, COMMANDS[name](options, watch)
 
 
 def write_run(folder: str, sections: Mapping[str, Options], document: Mapping[str, Any]) -> None:

@@ -1,0 +1,256 @@
+"""argv in, screen out: the commands and their exit codes.
+
+stdout is the result, stderr is everything else. Exit codes: 0 done, 1 a gate failed, 2 bad
+usage or input, 130 interrupted. TensorFlow is imported only once a command is sure to run.
+"""
+
+import inspect
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .. import __version__
+from ..config import (
+    SECTIONS,
+    AttackOptions,
+    EvalOptions,
+    Options,
+    RunOptions,
+    TrainOptions,
+    build,
+    experiment_schema,
+    parse_setting,
+    read_experiment,
+    resolve_experiment,
+)
+from ..errors import FgsmError
+from .flags import flag, keyword, signature
+from .screen import complain, show, watched, write
+
+if TYPE_CHECKING:
+    from ..experiment import Record
+
+DONE, GATE_FAILED, BAD_INPUT, INTERRUPTED, BROKEN_PIPE, BUG = 0, 1, 2, 130, 141, 70
+
+app = typer.Typer(
+    name="fgsm",
+    help="Adversarial examples for Keras classifiers, and accuracies to trust.",
+    epilog="Start with: fgsm attack --epsilon 0.1",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+SUMMARIES = {
+    "train": "Train the MLP on an image set and report its clean accuracy.",
+    "attack": "Attack a model: clean accuracy, adversarial accuracy, success rate.",
+    "eval": "Judge a model under several attacks and epsilons, or on a saved adversarial set.",
+    "run": "Run a whole experiment from a YAML file, its sections in order.",
+}
+
+EXAMPLES = {
+    "train": ("fgsm train", "fgsm train --hidden 256,128 --epochs 10 --output runs/wide"),
+    "attack": (
+        "fgsm attack --epsilon 0.1",
+        "fgsm attack my_model.keras --data my_set.npz -e 8/255 --save adv.npz",
+        "fgsm attack --attack bim --steps 20 --format json",
+    ),
+    "eval": (
+        "fgsm eval --epsilon 0.05 --epsilon 0.1 --attack fgsm --attack bim",
+        "fgsm eval other.keras --examples adv.npz",
+        "fgsm eval --epsilon 0.1 --fail-under 0.5",
+    ),
+    "run": (
+        "fgsm run configs/quickstart.yaml",
+        "fgsm run configs/quickstart.yaml --set attack.epsilon=0.2 --limit 1000",
+    ),
+}
+
+CONFIG = keyword(
+    "config",
+    Annotated[
+        str | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE.yaml",
+            help="Options from this command's section of a YAML file; flags beat it.",
+            rich_help_panel="Data",
+            show_default=False,
+        ),
+    ],
+)
+
+
+def _register(
+    name: str, options: type[Options], action: Callable[..., int], *more: inspect.Parameter
+) -> None:
+    """Make ``fgsm name`` of an action that takes what its user gave."""
+
+    def command(**values: Any) -> int:
+        return action({key: value for key, value in values.items() if value not in (None, [])})
+
+    command.__signature__ = signature(options, *more)  # type: ignore[attr-defined]
+    command.__annotations__ = {
+        parameter.name: parameter.annotation
+        for parameter in command.__signature__.parameters.values()  # type: ignore[attr-defined]
+    }
+    examples = "\n\n".join(["Examples:", *EXAMPLES[name]])
+    app.command(name, help=SUMMARIES[name], epilog=examples)(command)
+
+
+def _options(name: str, given: dict[str, Any]) -> Any:
+    """What holds for a command: its flags, then the file's section, then the defaults."""
+    file = given.pop("config", None)
+    in_file: Mapping[str, Any] = {}
+    if file:
+        sections = read_experiment(file)
+        if name not in sections:
+            raise FgsmError(f"{file} has no section {name}. Received: {', '.join(sections)}")
+        in_file = sections[name]
+    names = {key: "MODEL" if key == "model" else flag(key) for key in given}
+    return build(SECTIONS[name], {**in_file, **given}, names)
+
+
+def _single(name: str) -> Callable[[dict[str, Any]], int]:
+    """The action of a command that is one section: train, attack, eval."""
+
+    def action(given: dict[str, Any]) -> int:
+        options = _options(name, given)
+        with watched() as watch:
+            from .. import experiment
+
+            record = experiment.COMMANDS[name](options, watch)
+        show([(name, record)], options.format, record.as_dict())
+        return _gate([record])
+
+    return action
+
+
+def _run(given: dict[str, Any]) -> int:
+    file, config = given.pop("file", None), given.pop("config", None)
+    if (file is None) == (config is None):
+        raise FgsmError("fgsm run takes one YAML file. Received: " + ("two" if file else "none"))
+    sections = read_experiment(file or config)
+    for setting in given.pop("set", []):
+        section, key, value = parse_setting(setting)
+        sections.setdefault(section, {})[key] = value
+    options, resolved = resolve_experiment(sections, given)
+    if not resolved:
+        raise FgsmError(f"{file or config} has nothing to run; expected train, attack or eval")
+    records: list[tuple[str, Record]] = []
+    with watched() as watch:
+        from .. import experiment
+
+        for name, record in experiment.run(resolved, watch):
+            records.append((name, record))
+            if options.format == "table":
+                show([(name, record)], "table", {})
+        document = {name: record.as_dict() for name, record in records}
+        if options.output:
+            experiment.write_run(options.output, {"run": options, **resolved}, document)
+    if options.format != "table":
+        show(records, options.format, document)
+    return _gate([record for _, record in records])
+
+
+for _name, _class in (("train", TrainOptions), ("attack", AttackOptions), ("eval", EvalOptions)):
+    _register(_name, _class, _single(_name), CONFIG)
+_register(
+    "run",
+    RunOptions,
+    _run,
+    keyword(
+        "file",
+        Annotated[
+            str | None,
+            typer.Argument(metavar="FILE.yaml", help="The experiment.", show_default=False),
+        ],
+    ),
+    keyword(
+        "set",
+        Annotated[
+            list[str] | None,
+            typer.Option(
+                "--set",
+                metavar="SECTION.KEY=VALUE",
+                help="Override a value of the file; repeat for more.",
+                rich_help_panel="Data",
+                show_default=False,
+            ),
+        ],
+    ),
+    CONFIG,
+)
+
+
+@app.command()
+def schema() -> int:
+    """Print the JSON schema of an experiment file, for editors."""
+    write(json.dumps(experiment_schema(), indent=2) + "\n")
+    return DONE
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        write(f"fgsm {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _gate(records: "Sequence[Record]") -> int:
+    from ..results import Judgement
+
+    code = DONE
+    for record in records:
+        if isinstance(record, Judgement) and record.passed is False:
+            lowest = min(result.adversarial_accuracy for result in record.results)
+            complain(
+                f"Gate failed: adversarial accuracy {lowest:.4f} is under {record.fail_under:g}"
+            )
+            code = GATE_FAILED
+    return code
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    try:
+        code = app(args=argv, prog_name="fgsm", standalone_mode=False)
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except FgsmError as error:
+        complain(f"Error: {error}")
+        code = BAD_INPUT
+    except BrokenPipeError:
+        # The reader has seen enough. Python would complain once more at exit: give it a sink.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = BROKEN_PIPE
+    except Exception as error:
+        if hasattr(error, "format_message"):  # typer's own, for a flag it does not know
+            complain(f"Error: {error.format_message()}")
+            code = BAD_INPUT
+        else:
+            traceback.print_exc()
+            complain("This is a bug in fgsm, not in your input.")
+            code = BUG
+    if code == INTERRUPTED:
+        complain("Interrupted")
+    return int(code or DONE)
