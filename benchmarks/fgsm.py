@@ -5,7 +5,7 @@ import numpy as np
 from fgsm_cli.backend import keras
 from fgsm_cli.data import load_images
 
-from .measure import Plan, Row, at_least, compare, interleaved, ratio, timed
+from .measure import Plan, Row, at_least, compare, interleaved, median, ratio, timed
 from .peers import Crafter, Labels, Pixels, numpy_by_hand, ours, peers
 
 GOALS = {"CleverHans": 1.3, "Foolbox": 2.5, "ART": 4.0}
@@ -57,5 +57,5 @@ def best_batch_size(craft: Crafter, x: Pixels, y: Labels, plan: Plan) -> int:
     measure = {size: timed(lambda size=size: craft(x, y, size)) for size in plan.batch_sizes}
     for size in plan.batch_sizes:
         measure[size](0)  # the first call of a size may compile
-    tried = interleaved(measure, repeats=3)
-    return min(tried, key=lambda size: min(sample.seconds for sample in tried[size]))
+    tried = interleaved(measure, plan.repeats)
+    return min(tried, key=lambda size: median(tried[size], "seconds"))

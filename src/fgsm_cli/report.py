@@ -114,7 +114,7 @@ def _attack_title(result: AttackResult) -> str:
     if attack is None:
         return "Saved adversarial set"
     steps = "" if attack.steps == 1 else f", {attack.steps} steps"
-    return f"{attack.title}, {attack.norm.capitalize()}, epsilon {attack.epsilon:.6g}{steps}"
+    return f"{attack.title}, {attack.norm.capitalize()}, epsilon {attack.epsilon:.4g}{steps}"
 
 
 def _rows(record: Record) -> list[Sequence[str]]:
@@ -151,7 +151,7 @@ def _rows(record: Record) -> list[Sequence[str]]:
         *(
             (
                 result.attack.name if result.attack else "saved",
-                f"{result.attack.epsilon:.6g}" if result.attack else "",
+                f"{result.attack.epsilon:.4g}" if result.attack else "",
                 _count(result.adversarial_correct),
                 _percent(result.adversarial_accuracy),
                 _percent(result.success_rate),
@@ -174,7 +174,7 @@ def _sentences(record: Record) -> list[str]:
         f"classified right: success rate {_percent(result.success_rate)}."
     )
     health = "No gradient was zero" if not result.zero_gradients else "Some gradients were zero"
-    return [flipped, f"{health}; no pixel moved by more than {result.linf_max:.6g}."]
+    return [flipped, f"{health}; no pixel moved by more than {result.linf_max:.4g}."]
 
 
 def _warnings(record: Record) -> list[str]:
