@@ -33,7 +33,7 @@ def peers(model: Any) -> Mapping[str, Crafter]:
     return {
         "CleverHans": cleverhans(model),
         "Foolbox": foolbox(model),
-        "Foolbox, scored too": foolbox(model, scored=True),
+        "Foolbox, run alone": foolbox(model, run_alone=True),
         "ART": art(model),
     }
 
@@ -65,11 +65,11 @@ def cleverhans(model: Any) -> Crafter:
     )
 
 
-def foolbox(model: Any, *, scored: bool = False) -> Crafter:
-    """Foolbox's attack by its ``run``, which crafts and no more, as the others do.
+def foolbox(model: Any, *, run_alone: bool = False) -> Crafter:
+    """Foolbox's attack as its documentation uses it: the attack object, called.
 
-    scored: call the attack object instead, the commoner use: the same run, but its result is
-        then clipped once more and scored with a second pass through the model.
+    The call crafts, clips once more and scores with a second pass through the model.
+    run_alone: only the crafting, by the attack's lower-level ``run``.
     """
     import foolbox
 
@@ -78,10 +78,10 @@ def foolbox(model: Any, *, scored: bool = False) -> Crafter:
 
     def craft(x: Pixels, y: Labels) -> Any:
         x, y = tf.constant(x), tf.constant(y)
-        if scored:
-            _, clipped, _ = attack(wrapped, x, y, epsilons=EPSILON)
-            return clipped
-        return attack.run(wrapped, x, y, epsilon=EPSILON)
+        if run_alone:
+            return attack.run(wrapped, x, y, epsilon=EPSILON)
+        _, clipped, _ = attack(wrapped, x, y, epsilons=EPSILON)
+        return clipped
 
     return by_batch(craft)
 

@@ -9,7 +9,8 @@ One loop serves every row of ``family.ROWS``. From x_0 = x, with g the gradient 
 
 where ``steepest`` is the unit step that the norm makes longest along v (for Linf its sign) and
 P projects on the ball around x and on the pixel range. The loop is compiled whole; epsilon,
-step size, steps and decay are tensors, so that one trace serves every value.
+step size, steps and decay are tensors, so that one trace serves every value. A direct attack, one
+step from x, is the loop's first turn without the loop: it cannot leave the ball.
 """
 
 import functools
@@ -59,20 +60,25 @@ def perturb(model: Model, x: Any, y: Any, attack: Attack) -> Any:
     """
     x = tf.convert_to_tensor(x)
     x = x if x.dtype == tf.float64 else tf.cast(x, tf.float32)
-    low, high = PIXEL_RANGE
-    if tf.executing_eagerly() and not (
-        low <= float(tf.reduce_min(x)) and float(tf.reduce_max(x)) <= high
-    ):
-        raise FgsmError(
-            f"x must hold pixels in {low:g}..{high:g}. "
-            f"Received: {float(tf.reduce_min(x)):g}..{float(tf.reduce_max(x)):g}"
-        )
+    if tf.executing_eagerly():
+        low, high = (float(end) for end in _extent(x))
+        if not PIXEL_RANGE[0] <= low <= high <= PIXEL_RANGE[1]:
+            raise FgsmError(
+                f"x must hold pixels in {PIXEL_RANGE[0]:g}..{PIXEL_RANGE[1]:g}. "
+                f"Received: {low:g}..{high:g}"
+            )
     y = tf.convert_to_tensor(y)
     if single := y.shape.rank == 0:
         x, y = x[tf.newaxis], y[tf.newaxis]
-    craft = crafter(model, attack.norm, attack.loss, attack.decay > 0)
-    x_adv = craft(x, tf.cast(y, tf.int64), *hyperparameters(attack, x.dtype))
+    x_adv = crafter(model, attack)(x, tf.cast(y, tf.int64), *hyperparameters(attack, x.dtype))
     return x_adv[0] if single else x_adv
+
+
+@compiled
+def _extent(x: Any) -> Any:
+    """The lowest and the highest value."""
+    flat = tf.reshape(x, (-1,))
+    return tf.reduce_min(flat), tf.reduce_max(flat)
 
 
 def hyperparameters(attack: Attack, dtype: Any) -> tuple[Any, ...]:
@@ -85,13 +91,22 @@ def hyperparameters(attack: Attack, dtype: Any) -> tuple[Any, ...]:
     )
 
 
+def crafter(model: Model, attack: Attack) -> Any:
+    """The compiled attack: (x, y, epsilon, step_size, steps, decay) -> x_adv.
+
+    Attacks that differ in these numbers only share it.
+    """
+    return _crafter(model, attack.norm, attack.loss, attack.is_direct, attack.decay > 0)
+
+
 @functools.lru_cache(maxsize=16)
-def crafter(model: Model, norm: Norm, loss: Loss, has_momentum: bool) -> Any:
-    """The compiled loop: (x, y, epsilon, step_size, steps, decay) -> x_adv."""
+def _crafter(model: Model, norm: Norm, loss: Loss, is_direct: bool, has_momentum: bool) -> Any:
     geometry = NORMS[norm]
 
-    @compiled
-    def craft(x: Any, y: Any, epsilon: Any, step_size: Any, steps: Any, decay: Any) -> Any:
+    def once(x: Any, y: Any, epsilon: Any, step_size: Any, *_: Any) -> Any:
+        return _moved(x, get_grads(model, x, y, loss=loss), epsilon * step_size, geometry)
+
+    def repeated(x: Any, y: Any, epsilon: Any, step_size: Any, steps: Any, decay: Any) -> Any:
         project = geometry.ball(x, epsilon)
 
         def step(i: Any, x_adv: Any, velocity: Any) -> tuple[Any, Any, Any]:
@@ -104,22 +119,26 @@ def crafter(model: Model, norm: Norm, loss: Loss, has_momentum: bool) -> Any:
         velocity = tf.zeros_like(x) if has_momentum else tf.zeros((), x.dtype)
         return tf.while_loop(lambda i, *_: i < steps, step, (0, x, velocity))[1]
 
-    return craft
+    return compiled(once if is_direct else repeated)
 
 
 @functools.lru_cache(maxsize=16)
 def mover(norm: Norm) -> Any:
-    """The compiled single step along a known gradient: (x, gradient, epsilon) -> x_adv.
+    """The compiled step of a direct attack: (x, gradient, length) -> x_adv.
 
-    What a direct attack does once its gradient is known; a sweep over epsilon needs no more.
+    All that is left to do once the gradient is known; a sweep over epsilon needs no more.
     """
-    geometry = NORMS[norm]
 
     @compiled
-    def move(x: Any, gradient: Any, epsilon: Any) -> Any:
-        return geometry.ball(x, epsilon)(x + epsilon * geometry.steepest(gradient))
+    def move(x: Any, gradient: Any, length: Any) -> Any:
+        return _moved(x, gradient, length, NORMS[norm])
 
     return move
+
+
+def _moved(x: Any, gradient: Any, length: Any, geometry: Geometry) -> Any:
+    """One step from x itself: in the ball by its length, so only the pixel range is left."""
+    return tf.clip_by_value(x + length * geometry.steepest(gradient), *PIXEL_RANGE)
 
 
 def _unit_l1(gradient: Any) -> Any:

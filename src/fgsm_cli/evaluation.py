@@ -38,6 +38,7 @@ class _Tally:
     flipped: int = 0
     linf_max: float = 0.0
     unchanged: int = 0
+    broken: int = 0
 
 
 @dataclass
@@ -77,13 +78,14 @@ def judge(
         health.broken_gradients += _count(broken)
         health.broken_logits += _count(unsure)
         for position, x_adv in _crafted(classifier, x, y, gradient, attacks):
-            still, linf, low, high, same = score(x, x_adv, y)
+            still, linf, low, high, same, lost = score(x, x_adv, y)
             _check_budget(attacks[position], float(linf), float(low), float(high))
             tally = tallies[position]
             tally.adversarial_correct += _count(still)
             tally.flipped += _count(right & ~still)
             tally.linf_max = max(tally.linf_max, float(linf))
             tally.unchanged += _count(same)
+            tally.broken += _count(lost)
             if keep:
                 keep(position, done, x_adv.numpy())
         done += len(y)
@@ -110,9 +112,10 @@ def _crafted(
     """Each attack's position and adversarial batch; direct attacks share the one gradient."""
     for position, attack in enumerate(attacks):
         if attack.is_direct:
-            yield position, mover(attack.norm)(x, gradient, tf.constant(attack.epsilon, x.dtype))
+            length = tf.constant(attack.epsilon * attack.step_size, x.dtype)
+            yield position, mover(attack.norm)(x, gradient, length)
         else:
-            craft = crafter(classifier, attack.norm, attack.loss, attack.decay > 0)
+            craft = crafter(classifier, attack)
             yield position, craft(x, y, *hyperparameters(attack, x.dtype))
 
 
@@ -132,8 +135,9 @@ def judge_examples(
         part = slice(start, start + batch_size)
         x_adv, y = tf.constant(examples.pixels(part)), tf.constant(examples.labels[part])
         x = tf.constant(examples.clean_pixels(part)) if known else x_adv
-        still, linf, lowest, highest, same = score(x, x_adv, y)
+        still, linf, lowest, highest, same, lost = score(x, x_adv, y)
         tally.adversarial_correct += _count(still)
+        tally.broken += _count(lost)
         out_of_range |= not (low <= float(lowest) and float(highest) <= high)
         if known:
             right = score(x, x, y)[0]
@@ -171,21 +175,25 @@ def _clean(classifier: Classifier, loss: Loss) -> Any:
 
 
 def _score(classifier: Classifier) -> Any:
-    """Compiled: (x, x_adv, y) -> still right, Linf distance, lowest, highest, unchanged."""
+    """Compiled: (x, x_adv, y) -> still right, Linf, lowest, highest, unchanged, not finite.
+
+    Images that are not finite are never right; norm and range are those of the others.
+    """
 
     @compiled
     def score(x: Any, x_adv: Any, y: Any) -> Any:
         still, _ = _right(classifier, x_adv, y)
-        moved = tf.abs(tf.cast(x_adv, tf.float64) - tf.cast(x, tf.float64))
-        farthest = tf.reduce_max(tf.reshape(moved, (tf.shape(x)[0], -1)), axis=1)
-        finite = tf.reduce_all(tf.math.is_finite(x_adv))
-        highest = tf.where(finite, tf.reduce_max(x_adv), float("nan"))
+        flat = tf.reshape(x_adv, (tf.shape(x)[0], -1))
+        lost = ~tf.reduce_all(tf.math.is_finite(flat), axis=1)
+        moved = tf.cast(flat, tf.float64) - tf.cast(tf.reshape(x, tf.shape(flat)), tf.float64)
+        farthest = tf.reduce_max(tf.abs(moved), axis=1)
         return (
-            still,
-            tf.reduce_max(farthest),
-            tf.reduce_min(x_adv),
-            highest,
+            still & ~lost,
+            tf.reduce_max(tf.where(lost, tf.zeros_like(farthest), farthest)),
+            tf.reduce_min(tf.where(lost, PIXEL_RANGE[1], tf.reduce_min(flat, axis=1))),
+            tf.reduce_max(tf.where(lost, PIXEL_RANGE[0], tf.reduce_max(flat, axis=1))),
             tf.equal(farthest, 0),
+            lost,
         )
 
     return score
@@ -223,6 +231,11 @@ def _attack_warnings(attack: Attack, tally: _Tally, health: _Health, n: int) -> 
             f"epsilon {attack.epsilon:g} is wider than the pixel range {low:g}..{high:g}; "
             f"a value counted in grey levels is written {attack.epsilon:g}/255"
         )
+    if tally.broken:
+        yield (
+            f"{tally.broken:,} of {n:,} images came out as no numbers, for want of a finite "
+            "gradient; they are counted as wrong"
+        )
     stuck = tally.unchanged - health.zero_gradients
     if attack.epsilon and stuck > 0:
         yield f"{stuck:,} of {n:,} images came out unchanged although they have a gradient"
@@ -250,6 +263,11 @@ def _model_warnings(classifier: Classifier, health: _Health, n: int) -> Iterator
 
 def _examples_warnings(examples: Examples, tally: _Tally, out_of_range: bool) -> Iterator[str]:
     low, high = PIXEL_RANGE
+    if tally.broken:
+        yield (
+            f"{tally.broken:,} of {len(examples):,} images are not finite; "
+            "they are counted as wrong"
+        )
     if out_of_range:
         yield f"the saved images leave the pixel range {low:g}..{high:g}"
     if examples.clean is None:
