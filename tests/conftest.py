@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 
@@ -13,6 +14,9 @@ from fgsm_cli.config import TrainOptions
 from fgsm_cli.data import ImageSet, load_images
 from fgsm_cli.models import Classifier, build_mlp, inspect, save_model
 from fgsm_cli.training import train
+
+hypothesis.settings.register_profile("noisy machines", deadline=None)
+hypothesis.settings.load_profile("noisy machines")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -51,7 +51,7 @@ def test_numbers_as_people_write_them(text, number):
         (AttackOptions, "epsilon", "10%", "epsilon must be a number, at least 0. Received: '10%'"),
         (AttackOptions, "epsilon", "1/0", "epsilon must be a number, at least 0. Received: '1/0'"),
         (AttackOptions, "epsilon", "", "epsilon must be a number, at least 0. Received: ''"),
-        (AttackOptions, "attack", "fgms", "attack must be one of fgsm, bim, mifgsm. Received: 'fgms'"),
+        (AttackOptions, "attack", "fgms", "attack must be one of fgsm, fgm, margin-fgsm, "),
         (AttackOptions, "limit", "0", "limit must be a whole number, at least 1. Received: '0'"),
         (AttackOptions, "limit", "1.5", "limit must be a whole number, at least 1. Received: '1.5'"),
         (AttackOptions, "seed", "-1", "seed must be a whole number, at least 0, at most 4294967295."),
@@ -101,6 +101,38 @@ def test_any_text_is_a_value_or_one_sentence(text):
                 build(command, {key: text})
             except FgsmError as error:
                 assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize(
+    ("options", "values", "sentence"),
+    [
+        (AttackOptions, {"steps": 5}, "--steps does not fit fgsm: one step only. Expected an attack such as pgd"),
+        (AttackOptions, {"restarts": 5, "attack": "bim"}, "--restarts does not fit bim: no random start"),
+        (EvalOptions, {"restarts": 5, "attack": ["fgsm", "bim"]}, "--restarts does not fit fgsm, bim"),
+    ],
+)  # fmt: skip
+def test_an_option_that_concerns_no_attack_is_refused(options, values, sentence):
+    with pytest.raises(FgsmError, match=sentence):
+        build(options, values)
+
+
+def test_an_option_reaches_the_attacks_that_it_concerns():
+    options = build(
+        EvalOptions,
+        {
+            "attack": ["fgsm", "pgd"],
+            "steps": 20,
+            "restarts": 3,
+            "epsilon": "8",
+            "epsilon_unit": "pixel",
+        },
+    )
+    (fgsm,), (pgd,) = options.contests()
+    assert (fgsm.steps, fgsm.restarts) == (1, 1)
+    assert (pgd.steps, pgd.restarts, pgd.step_size) == (20, 3, 0.125)
+    assert fgsm.epsilon == pgd.epsilon == 8 / 255
+    [worst] = build(EvalOptions, {"attack": ["fgsm", "pgd"], "worst": True}).contests()
+    assert [attack.name for attack in worst] == ["fgsm", "pgd"]
 
 
 # --- YAML -----------------------------------------------------------------------------------

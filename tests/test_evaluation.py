@@ -11,13 +11,23 @@ from fgsm_cli.data import ImageSet
 from fgsm_cli.evaluation import judge, judge_examples
 from fgsm_cli.examples import Examples
 from fgsm_cli.family import ROWS
-from fgsm_cli.models import Classifier, inspect
+from fgsm_cli.models import Classifier, build_mlp, inspect
+from fgsm_cli.results import GradientHealth, Worst
 
 
-def judged(classifier, images, *attacks, batch_size=400, keep=None):
-    return judge(
-        classifier, images, attacks, batch_size=batch_size, progress=lambda *_: None, keep=keep
+def judged(classifier, images, *contests, batch_size=400, seed=0, keep=None):
+    """The clean count, the results and the warnings; a lone attack is a contest of one."""
+    contests = [one if isinstance(one, tuple) else (one,) for one in contests]
+    right, results, warnings = judge(
+        classifier,
+        images,
+        contests,
+        batch_size=batch_size,
+        seed=seed,
+        progress=lambda *_: None,
+        keep=keep,
     )
+    return right.sum(), results, warnings
 
 
 def predictions(classifier, x):
@@ -26,7 +36,9 @@ def predictions(classifier, x):
 
 @pytest.mark.parametrize("name", ROWS)
 def test_counts_are_those_of_a_plain_calculation(name, classifier, images):
-    attack = attack_named(name, epsilon=0.08)
+    attack = attack_named(
+        name, norm="linf", epsilon=0.08, steps=5 if ROWS[name].steps > 1 else None
+    )
     x, y = images.pixels(), images.labels
     right = predictions(classifier, x) == y
     still = predictions(classifier, perturb(classifier, x, y, attack)) == y
@@ -36,7 +48,9 @@ def test_counts_are_those_of_a_plain_calculation(name, classifier, images):
     assert result.flipped == (right & ~still).sum()
     assert result.success_rate == (right & ~still).sum() / right.sum()
     assert result.linf_max == pytest.approx(0.08, abs=1e-6)
-    assert result.zero_gradients == 0
+    # The ratio of logits is constant, and its gradient zero, where the label comes third.
+    assert result.gradients.zero <= (0 if attack.loss != "dlr" else 1000 - right.sum())
+    assert result.gradients.not_finite == result.gradients.partly_zero == 0
     assert warnings == ()
 
 
@@ -52,8 +66,14 @@ def test_counts_do_not_depend_on_the_batch(batch_size, classifier, images):
 
 
 def test_epsilon_zero_leaves_every_answer(classifier, images):
+    few = images.take(np.arange(100))
     clean_correct, results, _ = judged(
-        classifier, images, *(attack_named(name, epsilon=0) for name in ROWS)
+        classifier,
+        few,
+        *(
+            attack_named(name, epsilon=0, steps=3 if ROWS[name].steps > 1 else None)
+            for name in ROWS
+        ),
     )
     for result in results:
         assert result.adversarial_correct == clean_correct
@@ -78,8 +98,8 @@ def test_a_sweep_takes_one_gradient_and_the_same_numbers(classifier, images, mon
 def test_what_is_kept_is_what_was_judged(classifier, images):
     kept = np.zeros(images.images.shape, np.float32)
 
-    def keep(_, start, x_adv):
-        kept[start : start + len(x_adv)] = x_adv
+    def keep(_, indices, x_adv):
+        kept[indices] = x_adv
 
     attack = attack_named(epsilon=0.1)
     _, (result,), _ = judged(classifier, images, attack, keep=keep)
@@ -89,8 +109,8 @@ def test_what_is_kept_is_what_was_judged(classifier, images):
 
 def test_an_attack_that_cheats_is_an_error(classifier, images, monkeypatch):
     cheats = {
-        "moved a pixel by": lambda x, *_: tf.clip_by_value(x + 0.2, 0, 1),
-        "left the pixel range": lambda x, *_: x + 0.1,
+        "moved an image by": lambda x, *_: tf.clip_by_value(x + 0.2, 0, 1),
+        "left the pixel range": lambda x, *_: x + 0.05,
     }
     for sentence, cheat in cheats.items():
         monkeypatch.setattr(module, "mover", lambda norm, cheat=cheat: cheat)
@@ -143,10 +163,10 @@ def test_vanished_gradients_are_counted_and_told():
         keras.Sequential([keras.Input((4,)), keras.layers.Dense(2, use_bias=False)])
     )
     dead = Classifier(constant_where_bright, "logits", 2, (4,))
-    assert judged(classifier, images, attack_named())[1][0].zero_gradients == 0
-    _, (result,), warnings = judged(dead, images, attack_named())
-    assert result.zero_gradients == 1
-    assert any("1 of 3 images have a zero gradient" in warning for warning in warnings)
+    assert judged(classifier, images, attack_named())[1][0].gradients.zero == 0
+    _, (result,), _ = judged(dead, images, attack_named())
+    assert result.gradients.zero == 1
+    assert any("1 of 3 images have a zero gradient" in warning for warning in result.warnings)
 
 
 def test_a_model_without_gradient_is_refused_not_called_robust(images):
@@ -189,6 +209,105 @@ def network_that_knows(images):
     return model
 
 
+# --- contests, targets, labels --------------------------------------------------------------
+
+
+def test_the_worst_of_several_is_the_worst_image_by_image(classifier, images):
+    few = images.take(np.arange(300))
+    attacks = (attack_named("fgsm"), attack_named("margin-fgsm"), attack_named("bim", steps=5))
+    x, y = few.pixels(), few.labels
+    stands = [predictions(classifier, perturb(classifier, x, y, one)) == y for one in attacks]
+    _, (worst,), _ = judged(classifier, few, attacks, batch_size=300)
+    assert worst.attack == Worst(attacks)
+    assert worst.adversarial_correct == pytest.approx(np.all(stands, axis=0).sum(), abs=1)
+    assert worst.adversarial_correct <= min(one.sum() for one in stands)
+    assert worst.as_dict()["attack"]["name"] == "worst"
+    assert [one["name"] for one in worst.as_dict()["attack"]["attacks"]] == [
+        "fgsm",
+        "margin-fgsm",
+        "bim",
+    ]
+
+
+def test_what_is_turned_already_is_not_attacked_again(classifier, images, monkeypatch):
+    met = []
+    original = module.craft
+
+    def spy(model, x, *arguments):
+        met.append(len(x))
+        return original(model, x, *arguments)
+
+    monkeypatch.setattr(module, "craft", spy)
+    attack = attack_named("pgd", steps=5, epsilon=0.05, restarts=3)
+    _, (result,), _ = judged(classifier, images, attack, batch_size=1000)
+    assert met[0] == 1000
+    assert 1000 > met[1] >= met[2] >= result.adversarial_correct
+    assert result.attack.restarts == 3
+
+
+@pytest.mark.parametrize("batch_size", [7, 64])
+def test_restarts_do_not_depend_on_the_batch(batch_size, classifier, images):
+    few = images.take(np.arange(60))
+    attack = attack_named("pgd", steps=3, epsilon=0.05, restarts=3)
+    whole, parts = (
+        judged(classifier, few, attack, batch_size=size)[1][0] for size in (60, batch_size)
+    )
+    assert whole.adversarial_correct == parts.adversarial_correct
+
+
+def test_what_is_kept_of_restarts_is_what_counts(classifier, images):
+    few = images.take(np.arange(200))
+    kept = np.full(few.images.shape, np.nan, np.float32)
+
+    def keep(_, indices, x_adv):
+        kept[indices] = x_adv
+
+    attack = attack_named("pgd", steps=5, epsilon=0.05, restarts=3)
+    _, (result,), _ = judged(classifier, few, attack, keep=keep)
+    assert np.sum(predictions(classifier, kept) == few.labels) == result.adversarial_correct
+
+
+def test_targets_are_counted_over_the_images_that_have_another_label(classifier, images):
+    _, (result,), _ = judged(classifier, images, attack_named("bim", target=3, epsilon=0.2))
+    threes = np.sum(images.labels == 3)
+    assert result.target_is_label == threes
+    assert 0.5 < result.target_rate == result.target_hits / (1000 - threes) <= 1
+    assert f"{threes} of 1,000 images have their own label as target" in result.warnings[0]
+
+
+def test_an_image_whose_target_is_its_label_is_left_alone(classifier, images):
+    """Aimed at their own labels, images would only become easier: accuracy must not rise."""
+    threes = images.take(np.flatnonzero(images.labels == 3))
+    clean_correct, (result,), _ = judged(classifier, threes, attack_named("bim", target=3))
+    assert result.adversarial_correct == clean_correct
+    assert result.linf_max == 0
+    assert result.target_rate is None
+
+
+def test_predicted_labels_are_weaker_than_true_ones(classifier, images):
+    true, predicted = judged(classifier, images, attack_named(), attack_named(labels="predicted"))[
+        1
+    ]
+    assert predicted.adversarial_correct > true.adversarial_correct
+
+
+@pytest.mark.parametrize("norm", ["l2", "l1"])
+def test_the_budget_is_measured_in_the_norm_of_the_attack(norm, classifier, images):
+    attack = attack_named("bim", norm=norm, epsilon=1.0)
+    _, (result,), _ = judged(classifier, images.take(np.arange(50)), attack)
+    assert 0.5 < result.distance_max <= 1 + 1e-6
+
+
+def test_partly_zero_gradients_are_counted(images):
+    """A network that never looks at the left half of an image."""
+    model = build_mlp((8,), dropout=0)
+    mask = (np.arange(28) >= 14).astype(np.float32)
+    half = Classifier(lambda x: model(x * mask), "logits", 10, (28, 28))
+    few = images.take(np.arange(20))
+    _, (result,), _ = judged(half, few, attack_named())
+    assert result.gradients == GradientHealth(0, 20, 0, 0)
+
+
 # --- saved sets -----------------------------------------------------------------------------
 
 
@@ -204,8 +323,8 @@ def scored(classifier, saved):
 def test_a_saved_set_scores_as_the_attack_did(classifier, images):
     x_adv = perturb(classifier, images.pixels(), images.labels, attack_named()).numpy()
     clean_correct, (attacked,), _ = judged(classifier, images, attack_named(), batch_size=1000)
-    again, result = scored(classifier, examples(images, x_adv))
-    assert again == clean_correct
+    result = scored(classifier, examples(images, x_adv))
+    assert result.clean_correct == clean_correct
     assert result.adversarial_correct == attacked.adversarial_correct
     assert result.flipped == attacked.flipped
     assert result.linf_max == attacked.linf_max
@@ -213,18 +332,18 @@ def test_a_saved_set_scores_as_the_attack_did(classifier, images):
 
 
 def test_without_clean_images_nothing_is_invented(classifier, images):
-    clean_correct, result = scored(classifier, examples(images, images.pixels(), clean=None))
-    assert clean_correct is result.flipped is result.linf_max is result.success_rate is None
+    result = scored(classifier, examples(images, images.pixels(), clean=None))
+    assert result.clean_correct is result.flipped is result.linf_max is result.success_rate is None
     assert any("clean images are not at hand" in warning for warning in result.warnings)
 
 
 def test_a_set_that_moved_farther_than_it_says_is_pointed_out(classifier, images):
     x_adv = np.clip(images.pixels() + 0.3, 0, 1).astype(np.float32)
-    _, result = scored(classifier, examples(images, x_adv))
+    result = scored(classifier, examples(images, x_adv))
     assert result.linf_max == pytest.approx(0.3, abs=1e-6)
-    assert "a pixel moved by 0.3, more than the set's own epsilon 0.1" in result.warnings[0]
+    assert "an image moved by 0.3, more than the set's own epsilon 0.1" in result.warnings[0]
 
 
 def test_a_set_that_rounded_back_to_clean_is_pointed_out(classifier, images):
-    _, result = scored(classifier, examples(images, images.images, epsilon=0.001))
+    result = scored(classifier, examples(images, images.images, epsilon=0.001))
     assert "1,000 of 1,000 images equal their clean image" in result.warnings

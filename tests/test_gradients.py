@@ -78,8 +78,10 @@ def test_the_losses_are_cross_entropy(scores, label):
     np.testing.assert_allclose(literal, [exact], rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_the_losses_point_the_same_way_where_nothing_saturates(loss, classifier, images):
+@pytest.mark.parametrize("loss", ["ce", "ce-float32"])
+def test_both_forms_of_cross_entropy_point_the_same_way_where_nothing_saturates(
+    loss, classifier, images
+):
     x, y = images.pixels(0, 100), images.labels[:100]
     exact = tf.sign(get_grads(classifier, x, y))
     assert np.mean(exact == tf.sign(get_grads(classifier, x, y, loss=loss))) > 0.995

@@ -7,10 +7,20 @@ from dataclasses import replace
 
 import pytest
 from rich.console import Console
+from scipy.stats import binomtest
 
 from fgsm_cli import attack_named
 from fgsm_cli.report import as_csv, as_json, print_table
-from fgsm_cli.results import AttackResult, Epoch, Judgement, Source, Training
+from fgsm_cli.results import (
+    AttackResult,
+    Epoch,
+    GradientHealth,
+    Judgement,
+    Source,
+    Training,
+    Worst,
+    wilson_interval,
+)
 
 RESULT = AttackResult(
     attack=attack_named(epsilon=0.1),
@@ -18,8 +28,11 @@ RESULT = AttackResult(
     clean_correct=9_768,
     adversarial_correct=2_407,
     flipped=7_361,
-    zero_gradients=0,
+    target_hits=None,
+    target_is_label=None,
+    gradients=GradientHealth(0, 0, 0, 0),
     linf_max=0.1,
+    distance_max=0.1,
 )
 ATTACK = Judgement(
     command="attack",
@@ -44,7 +57,21 @@ UNKNOWN = replace(
     clean_correct=None,
     results=(replace(RESULT, attack=None, clean_correct=None, flipped=None, linf_max=None),),
 )
-RECORDS = {"attack": ATTACK, "eval": EVAL, "train": TRAINING, "examples": UNKNOWN}
+TARGETED = replace(
+    ATTACK,
+    results=(replace(RESULT, attack=attack_named(target=3), target_hits=90, target_is_label=1010),),
+)
+WORST = replace(
+    EVAL, results=(replace(RESULT, attack=Worst((attack_named(), attack_named("bim")))),)
+)
+RECORDS = {
+    "attack": ATTACK,
+    "eval": EVAL,
+    "train": TRAINING,
+    "examples": UNKNOWN,
+    "targeted": TARGETED,
+    "worst": WORST,
+}
 
 
 def printed(record, width=80, **keywords):
@@ -74,8 +101,10 @@ def test_nothing_is_cut_off_however_narrow(name, width):
     def words(text):
         return text.split()
 
-    assert "…" not in printed(RECORDS[name], width)
-    assert words(printed(RECORDS[name], width)) == words(printed(RECORDS[name], 400))
+    text = printed(RECORDS[name], width)
+    assert "…" not in text
+    # Below 60 columns the intervals are left out; all that is left stands there whole.
+    assert words(text) == words(printed(RECORDS[name], 400 if width >= 60 else 59))
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -139,3 +168,20 @@ def test_csv_has_a_line_a_result_under_one_header():
 @pytest.mark.parametrize(("threshold", "passed"), [(None, None), (0.2, True), (0.25, False)])
 def test_the_gate(threshold, passed):
     assert replace(ATTACK, fail_under=threshold).passed is passed
+
+
+@pytest.mark.parametrize(("part", "whole"), [(0, 10), (10, 10), (3, 10), (2407, 10_000), (1, 3)])
+def test_the_interval_is_wilsons(part, whole):
+    expected = binomtest(part, whole).proportion_ci(0.95, method="wilson")
+    assert wilson_interval(part, whole) == pytest.approx((expected.low, expected.high), abs=1e-12)
+
+
+def test_no_interval_where_there_is_no_rate():
+    assert wilson_interval(0, 0) is wilson_interval(None, 5) is None
+
+
+def test_the_target_is_told():
+    assert (
+        "It brought 90 of the 8,990 images whose label was another to the target: 1.0 %."
+        in printed(TARGETED).replace("\n", " ")
+    )

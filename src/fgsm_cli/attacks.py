@@ -1,57 +1,42 @@
-"""Gradient attacks inside a ball. FGSM is one step; BIM repeats it; MI-FGSM adds momentum.
+"""Gradient attacks inside a ball. FGSM is one step; BIM repeats it; PGD adds a random start.
 
-    x_adv = perturb(model, x, y, attack_named("fgsm", epsilon=0.1))
+    x_adv = perturb(model, x, y, attack_named("pgd", epsilon=0.1, steps=20))
 
-One loop serves every row of ``family.ROWS``. From x_0 = x, with g the gradient of the loss:
+One loop serves every row of ``family.ROWS``. From x_0 = x, or a random point of the ball, with g
+the gradient of the loss (of a target's, negated):
 
     v <- decay * v + g / |g|_1          (with decay 0: v <- g)
     x_adv <- P(x_adv + epsilon * step_size * steepest(v))
 
 where ``steepest`` is the unit step that the norm makes longest along v (for Linf its sign) and
-P projects on the ball around x and on the pixel range. The loop is compiled whole; epsilon,
-step size, steps and decay are tensors, so that one trace serves every value. A direct attack, one
-step from x, is the loop's first turn without the loop: it cannot leave the ball.
+P projects on the ball around x and on the pixel range (``norms.py``). The loop is compiled whole;
+epsilon, step size, steps and decay are tensors, so that one trace serves every value. A direct
+attack, one step from x, is the loop's first turn without the loop: it cannot leave the ball.
+APGD (Croce & Hein 2020) is the same step in a loop that watches its own progress.
 """
 
 import functools
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from .backend import compiled, tf
+import numpy as np
+from numpy.typing import NDArray
+
+from .backend import compiled, compiled_for, tf
 from .data import PIXEL_RANGE
 from .errors import FgsmError
-from .family import Attack, Loss, Norm
-from .gradients import get_grads
-from .models import Model
+from .family import Attack, Loss, Norm, Row
+from .gradients import LOSSES, check_labels, get_grads, scores_and_gradient
+from .models import Model, logits
+from .norms import NORMS
 
 
-@dataclass(frozen=True)
-class Geometry:
-    """What a norm means to the loop.
-
-    steepest(g): the step of norm 1 that raises <step, g> most; 0 where g is 0.
-    ball(x, epsilon): the projection on the ball around x, within the pixel range.
-    """
-
-    steepest: Callable[[Any], Any]
-    ball: Callable[[Any, Any], Callable[[Any], Any]]
-
-
-def _linf_ball(x: Any, epsilon: Any) -> Callable[[Any], Any]:
-    low, high = PIXEL_RANGE
-    lowest, highest = tf.maximum(x - epsilon, low), tf.minimum(x + epsilon, high)
-    return lambda x_adv: tf.clip_by_value(x_adv, lowest, highest)
-
-
-NORMS: Mapping[Norm, Geometry] = {"linf": Geometry(steepest=tf.sign, ball=_linf_ball)}
-
-
-def perturb(model: Model, x: Any, y: Any, attack: Attack) -> Any:
+def perturb(model: Model, x: Any, y: Any, attack: Attack, *, seed: int = 0) -> Any:
     """Adversarial examples: x moved by the attack inside its ball, within the pixel range.
 
     model: as in ``get_grads``. x: float pixels in 0..1, a batch (batch, ...) or one image.
-    y: integer labels (batch,), or one label for one image; the loss of these is raised.
+    y: integer labels (batch,), or one label for one image: the true ones, whose loss is raised
+        and from which ``attack.target`` is chosen.
+    seed: of random starts and targets; each sample has a stream of its own, by its position.
 
     Returns a tensor of x's shape, float32 (float64 if x is). epsilon 0 gives x back bit for
     bit. The loop is compiled on first use and kept for the models used last.
@@ -67,11 +52,121 @@ def perturb(model: Model, x: Any, y: Any, attack: Attack) -> Any:
                 f"x must hold pixels in {PIXEL_RANGE[0]:g}..{PIXEL_RANGE[1]:g}. "
                 f"Received: {low:g}..{high:g}"
             )
-    y = tf.convert_to_tensor(y)
+    y = tf.cast(tf.convert_to_tensor(y), tf.int64)
     if single := y.shape.rank == 0:
         x, y = x[tf.newaxis], y[tf.newaxis]
-    x_adv = crafter(model, attack)(x, tf.cast(y, tf.int64), *hyperparameters(attack, x.dtype))
+    if tf.executing_eagerly():
+        check_labels(y, _classes(model, tuple(x.shape[1:]), x.dtype), len(x))
+    places = np.arange(len(x)) if tf.executing_eagerly() else None
+    aim = y
+    if attack.target is not None or attack.labels == "predicted":
+        aim = aims(attack, logits(model, x), y, places, seed)
+    x_adv = craft(model, x, aim, attack, places, seed)
+    for restart in range(1, attack.restarts):
+        standing = np.flatnonzero(~np.asarray(succeeded(attack, logits(model, x_adv), aim)))
+        if not len(standing):
+            break
+        again, again_aim = tf.gather(x, standing), tf.gather(aim, standing)
+        better = craft(model, again, again_aim, attack, standing, seed, restart)
+        x_adv = tf.tensor_scatter_nd_update(x_adv, standing[:, np.newaxis], better)
     return x_adv[0] if single else x_adv
+
+
+def aims(attack: Attack, scores: Any, y: Any, places: Any, seed: int) -> Any:
+    """The labels that the attack's loss is taken of: those to leave, or the targets to reach.
+
+    scores: logits at the clean images. y: true labels. places: each sample's position.
+    """
+    classes = scores.shape[-1]
+    leave = tf.argmax(scores, axis=-1) if attack.labels == "predicted" else y
+    if attack.target is None:
+        return leave
+    if attack.target == "next":
+        return (y + 1) % classes
+    if attack.target == "least-likely":
+        return tf.argmin(scores, axis=-1)
+    if attack.target == "random":
+        skip = [int(rng.integers(1, classes)) for rng in _streams(seed, "target", places)]
+        return (y + tf.constant(skip, tf.int64)) % classes
+    if attack.target >= classes:
+        raise FgsmError(
+            f"target must be a label from 0 to {classes - 1}. Received: {attack.target}"
+        )
+    return tf.fill(tf.shape(y), tf.constant(attack.target, tf.int64))
+
+
+def succeeded(attack: Attack, scores: Any, aim: Any) -> Any:
+    """Which samples are where the attack wants them: at the target, or off the label."""
+    hit = tf.equal(tf.argmax(scores, axis=-1), aim)
+    return hit if attack.target is not None else ~hit
+
+
+def craft(
+    model: Model, x: Any, aim: Any, attack: Attack, places: Any, seed: int, restart: int = 0
+) -> Any:
+    """One try of an attack on a batch: the compiled loop, from this restart's starting points.
+
+    x: (batch, ...), float pixels in 0..1. aim: from ``aims``. places: each sample's position in
+    its set, which settles its random start whatever batch it stands in.
+    """
+    run = _crafter(
+        model,
+        attack.norm,
+        attack.loss,
+        attack.row,
+        attack.is_direct,
+        attack.decay > 0,
+        attack.target is not None,
+        (None, *x.shape[1:]),
+        x.dtype,
+    )
+    length = step_length(attack, x.dtype)
+    if attack.is_direct:
+        return run(x, aim, length)
+    start = _starts(attack, x, places, seed, restart)
+    numbers = (tf.constant(one, x.dtype) for one in (attack.epsilon, attack.decay))
+    return run(x, aim, length, start, *numbers, tf.constant(attack.steps))
+
+
+def step_length(attack: Attack, dtype: Any) -> Any:
+    """The length of a step on the pixel scale; below 0 if the loss is to fall."""
+    toward = -1 if attack.target is not None else 1
+    return tf.constant(toward * attack.epsilon * attack.step_size, dtype)
+
+
+def _streams(seed: int, purpose: str, places: Any, restart: int = 0) -> Any:
+    """A random generator for each sample, standing at the beginning of that sample's stream.
+
+    Philox is counter-based: a sample's place is put into the counter, so that its numbers do
+    not depend on the batch, the order or the number of samples.
+    """
+    bits = np.random.Philox(key=[seed, *purpose.encode()[:1]])
+    rng, state = np.random.Generator(bits), bits.state
+    for place in places:
+        state["state"]["counter"][:] = (0, 0, place, restart)
+        bits.state = state
+        yield rng
+
+
+def _starts(attack: Attack, x: Any, places: Any, seed: int, restart: int) -> Any:
+    """Each sample's random point: of the unit ball, or normal noise to take a corner from."""
+    if attack.row.start == "image":
+        return tf.zeros((), x.dtype)
+    size = int(np.prod(x.shape[1:]))
+    points: NDArray[np.float32] = np.empty((len(places), size), np.float32)
+    for point, rng in zip(points, _streams(seed, "start", places, restart), strict=True):
+        if attack.row.start == "ball":
+            point[:] = NORMS[attack.norm].sample(rng, size)
+        else:
+            point[:] = rng.standard_normal(size, dtype=np.float32)
+    return tf.cast(points.reshape(x.shape), x.dtype)
+
+
+@functools.lru_cache(maxsize=64)
+def _classes(model: Model, shape: tuple[int, ...], dtype: Any) -> int:
+    """How many classes the model tells apart."""
+    with tf.init_scope():
+        return int(logits(model, tf.zeros((1, *shape), dtype)).shape[-1])
 
 
 @compiled
@@ -81,45 +176,161 @@ def _extent(x: Any) -> Any:
     return tf.reduce_min(flat), tf.reduce_max(flat)
 
 
-def hyperparameters(attack: Attack, dtype: Any) -> tuple[Any, ...]:
-    """epsilon, step_size, steps and decay as tensors, in the order of the crafter."""
-    return (
-        tf.constant(attack.epsilon, dtype),
-        tf.constant(attack.step_size, dtype),
-        tf.constant(attack.steps),
-        tf.constant(attack.decay, dtype),
-    )
-
-
-def crafter(model: Model, attack: Attack) -> Any:
-    """The compiled attack: (x, y, epsilon, step_size, steps, decay) -> x_adv.
-
-    Attacks that differ in these numbers only share it.
-    """
-    return _crafter(model, attack.norm, attack.loss, attack.is_direct, attack.decay > 0)
-
-
-@functools.lru_cache(maxsize=16)
-def _crafter(model: Model, norm: Norm, loss: Loss, is_direct: bool, has_momentum: bool) -> Any:
+@functools.lru_cache(maxsize=64)
+def _crafter(
+    model: Model,
+    norm: Norm,
+    loss: Loss,
+    row: Row,
+    is_direct: bool,
+    has_momentum: bool,
+    is_targeted: bool,
+    shape: tuple[int | None, ...],
+    dtype: Any,
+) -> Any:
+    """The compiled attack; what differs in numbers only, or in the batch, shares it."""
     geometry = NORMS[norm]
+    image, number = tf.TensorSpec(shape, dtype), tf.TensorSpec((), dtype)
+    label, count = tf.TensorSpec((None,), tf.int64), tf.TensorSpec((), tf.int32)
 
-    def once(x: Any, y: Any, epsilon: Any, step_size: Any, *_: Any) -> Any:
-        return _moved(x, get_grads(model, x, y, loss=loss), epsilon * step_size, geometry)
+    def direct(x: Any, aim: Any, length: Any) -> Any:
+        return _moved(x, get_grads(model, x, aim, loss=loss), length, norm)
 
-    def repeated(x: Any, y: Any, epsilon: Any, step_size: Any, steps: Any, decay: Any) -> Any:
+    def first(x: Any, project: Any, start: Any, epsilon: Any) -> Any:
+        if row.start == "image":
+            return x
+        if row.start == "ball":
+            return project(x + epsilon * start)
+        return project(x + epsilon / 2 * geometry.steepest(start))
+
+    def wins(scores: Any, aim: Any, x: Any) -> Any:
+        hit = tf.equal(tf.argmax(scores, axis=-1), aim)
+        return _wide(hit if is_targeted else ~hit, x)
+
+    def repeated(
+        x: Any, aim: Any, length: Any, start: Any, epsilon: Any, decay: Any, steps: Any
+    ) -> Any:
         project = geometry.ball(x, epsilon)
 
         def step(i: Any, x_adv: Any, velocity: Any) -> tuple[Any, Any, Any]:
-            ascent = get_grads(model, x_adv, y, loss=loss)
+            point = x_adv + length * decay * velocity if row.looks_ahead else x_adv
+            scores, ascent = scores_and_gradient(model, point, aim, loss=loss)
             if has_momentum:
                 velocity = ascent = decay * velocity + _unit_l1(ascent)
-            x_adv = project(x_adv + epsilon * step_size * geometry.steepest(ascent))
-            return i + 1, x_adv, velocity
+            moved = project(x_adv + length * geometry.steepest(ascent))
+            if row.keeps:
+                moved = tf.where(wins(scores, aim, x), x_adv, moved)
+            return i + 1, moved, velocity
 
         velocity = tf.zeros_like(x) if has_momentum else tf.zeros((), x.dtype)
-        return tf.while_loop(lambda i, *_: i < steps, step, (0, x, velocity))[1]
+        begin = (0, first(x, project, start, epsilon), velocity)
+        return tf.while_loop(lambda i, *_: i < steps, step, begin)[1]
 
-    return compiled(once if is_direct else repeated)
+    def adaptive(
+        x: Any,
+        aim: Any,
+        length: Any,
+        start: Any,
+        epsilon: Any,
+        decay: Any,
+        steps: Any,
+    ) -> Any:
+        """Croce & Hein 2020, algorithm 1, with the constants of their code; decay has no part."""
+        del decay
+        project = geometry.ball(x, epsilon)
+
+        def look(point: Any) -> tuple[Any, Any, Any]:
+            scores, gradient = scores_and_gradient(model, point, aim, loss=loss)
+            toward = -1 if is_targeted else 1
+            value = toward * _wide(LOSSES[loss](scores, aim), x)
+            return value, toward * gradient, wins(scores, aim, x)
+
+        def span(share: float) -> Any:
+            return tf.maximum(tf.cast(share * tf.cast(steps, tf.float32), tf.int32), 1)
+
+        def step(i: Any, now: _Adapting) -> tuple[Any, _Adapting]:
+            ahead = project(now.x_adv + now.length * geometry.steepest(now.gradient))
+            share = tf.where(i > 0, tf.constant(0.75, x.dtype), tf.constant(1, x.dtype))
+            mixed = now.x_adv + share * (ahead - now.x_adv) + (1 - share) * (now.x_adv - now.before)
+            x_adv = project(mixed)
+            value, gradient, won = look(x_adv)
+            better = value > now.best_value
+            best, best_gradient = (
+                tf.where(better, new, old)
+                for new, old in ((x_adv, now.best), (gradient, now.best_gradient))
+            )
+            best_value = tf.maximum(value, now.best_value)
+            rises = now.rises + tf.cast(value > now.value, x.dtype)
+            checks = tf.equal(i + 1, now.check_at)
+            stuck = rises <= 0.75 * tf.cast(now.period, x.dtype)
+            flat = ~now.halved & (best_value <= now.checked_value)
+            halve = checks & (stuck | flat)
+            period = tf.where(checks, tf.maximum(now.period - span(0.03), span(0.06)), now.period)
+            return i + 1, _Adapting(
+                x_adv=tf.where(halve, best, x_adv),
+                before=now.x_adv,
+                gradient=tf.where(halve, best_gradient, gradient),
+                value=value,
+                length=tf.where(halve, now.length / 2, now.length),
+                best=best,
+                best_gradient=best_gradient,
+                best_value=best_value,
+                winner=tf.where(now.won | ~won, now.winner, x_adv),
+                won=now.won | won,
+                rises=tf.where(checks, tf.zeros_like(rises), rises),
+                halved=tf.where(checks, halve, now.halved),
+                checked_value=tf.where(checks, best_value, now.checked_value),
+                period=period,
+                check_at=tf.where(checks, i + 1 + period, now.check_at),
+            )
+
+        x_adv = first(x, project, start, epsilon)
+        value, gradient, won = look(x_adv)
+        begin = _Adapting(
+            x_adv=x_adv,
+            before=x_adv,
+            gradient=gradient,
+            value=value,
+            length=tf.abs(length) * tf.ones_like(value),
+            best=x_adv,
+            best_gradient=gradient,
+            best_value=value,
+            winner=x_adv,
+            won=won,
+            rises=tf.zeros_like(value),
+            halved=tf.zeros_like(won),
+            checked_value=value,
+            period=span(0.22),
+            check_at=span(0.22),
+        )
+        _, end = tf.while_loop(lambda i, _: i < steps, step, (0, begin))
+        return tf.where(end.won, end.winner, end.best)
+
+    if is_direct:
+        return compiled_for(direct, image, label, number)
+    begins = number if row.start == "image" else image
+    loop = adaptive if row.adapts else repeated
+    return compiled_for(loop, image, label, number, begins, number, number, count)
+
+
+class _Adapting(NamedTuple):
+    """Where APGD stands; what concerns a sample has shape (batch, 1, ...)."""
+
+    x_adv: Any
+    before: Any
+    gradient: Any
+    value: Any
+    length: Any
+    best: Any
+    best_gradient: Any
+    best_value: Any
+    winner: Any
+    won: Any
+    rises: Any
+    halved: Any
+    checked_value: Any
+    period: Any
+    check_at: Any
 
 
 @functools.lru_cache(maxsize=16)
@@ -131,18 +342,23 @@ def mover(norm: Norm) -> Any:
 
     @compiled
     def move(x: Any, gradient: Any, length: Any) -> Any:
-        return _moved(x, gradient, length, NORMS[norm])
+        return _moved(x, gradient, length, norm)
 
     return move
 
 
-def _moved(x: Any, gradient: Any, length: Any, geometry: Geometry) -> Any:
+def _moved(x: Any, gradient: Any, length: Any, norm: Norm) -> Any:
     """One step from x itself: in the ball by its length, so only the pixel range is left."""
-    return tf.clip_by_value(x + length * geometry.steepest(gradient), *PIXEL_RANGE)
+    return tf.clip_by_value(x + length * NORMS[norm].steepest(gradient), *PIXEL_RANGE)
+
+
+def _wide(values: Any, x: Any) -> Any:
+    """One value a sample, shaped to be combined with x."""
+    return tf.reshape(values, (-1, *([1] * (x.shape.rank - 1))))
 
 
 def _unit_l1(gradient: Any) -> Any:
     """Each sample's gradient divided by its L1 norm; zero stays zero."""
-    axes = tf.range(1, tf.rank(gradient))
+    axes = list(range(1, gradient.shape.rank))
     size = tf.reduce_sum(tf.abs(gradient), axis=axes, keepdims=True)
     return tf.math.divide_no_nan(gradient, size)

@@ -82,6 +82,16 @@ def compiled(function: Function) -> Function:
     return graph
 
 
+def compiled_for(function: Function, *signature: Any) -> Function:
+    """The function as one graph, traced once for arguments of this signature: here and now.
+
+    Inside a user's own ``tf.function`` it is traced when called, as part of that.
+    """
+    graph = tf.function(function, autograph=False, input_signature=signature)
+    known: Function = graph.get_concrete_function() if tf.executing_eagerly() else graph
+    return known
+
+
 def as_written(function: Function) -> Function:
     """The function left alone by AutoGraph when a user's own ``tf.function`` calls it."""
     same: Function = tf.autograph.experimental.do_not_convert(function)

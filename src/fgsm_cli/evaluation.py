@@ -1,282 +1,422 @@
 """Counting right answers under attack; norms, health and budget measured afresh.
 
-    judged = judge(classifier, images, attacks, batch_size=1000)
+    judged = judge(classifier, images, [(attack,)], batch_size=1000, seed=0, progress=progress)
 
 The evaluator trusts no attack: it takes the clean and the adversarial images, asks the model
-itself, and measures how far each pixel moved in float64. A pixel outside the range, beyond
-epsilon or not a number is an error, and logits that are not finite are never a right answer.
+itself, and measures in float64 how far each image moved. A pixel outside the range or an image
+beyond epsilon is an error; a logit, gradient or pixel that is not a finite number never counts as
+a right answer.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .attacks import crafter, hyperparameters, mover
+from .attacks import aims, craft, mover, step_length
 from .backend import compiled, tf
 from .data import PIXEL_RANGE, ImageSet
 from .errors import FgsmError
 from .examples import Examples
-from .family import Attack, Loss
+from .family import Attack, Labels, Loss, Norm
 from .gradients import get_grads
 from .models import Classifier
-from .results import AttackResult
+from .norms import NORMS
+from .results import AttackResult, GradientHealth, Worst
 from .training import Progress
 
-Keep = Callable[[int, int, NDArray[np.float32]], None]
+Contest = Sequence[Attack]
+Keep = Callable[[int, NDArray[np.intp], NDArray[np.float32]], None]
+Flags = NDArray[np.bool_]
+
+# What an attack's first gradient depends on: attacks that agree in it share one.
+Aim = tuple[Loss, Any, Labels]
 
 BUDGET_TOLERANCE = 1e-6
 
 
 @dataclass
-class _Tally:
-    """What is counted of one attack, batch after batch."""
+class _Outcome:
+    """What became of each image under one contest."""
 
-    adversarial_correct: int = 0
-    flipped: int = 0
-    linf_max: float = 0.0
-    unchanged: int = 0
-    broken: int = 0
+    still: Flags  # classified right
+    hit: Flags  # classified as the target
+    idle: Flags  # its target is its label: left alone, and counted apart
+    lost: Flags  # came out as no finite numbers
+    distance: NDArray[np.float64]  # in the attack's norm
+    linf: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, n: int) -> "_Outcome":
+        still, hit, idle, lost = (np.zeros(n, bool) for _ in range(4))
+        return cls(still, hit, idle, lost, np.zeros(n), np.zeros(n))
+
+    def standing(self, attack: Attack) -> NDArray[np.intp]:
+        """The images that the attack has not yet where it wants them."""
+        won = ~self.still if attack.target is None else self.hit | self.idle
+        return np.flatnonzero(~won)
 
 
 @dataclass
-class _Health:
-    """What is counted of the clean images and their gradients, whatever the attack."""
+class _Clean:
+    """What was found of each clean image, whatever the attack."""
 
-    clean_correct: int = 0
-    zero_gradients: int = 0
-    broken_gradients: int = 0
-    broken_logits: int = 0
+    right: Flags
+    unsure: Flags
+    gradients: dict[Aim, "_Gradients"] = field(default_factory=dict)
+
+
+@dataclass
+class _Gradients:
+    zero: int = 0
+    partly_zero: int = 0
+    broken: int = 0
+
+    def add(self, zero: Any, partly_zero: Any, broken: Any) -> None:
+        self.zero += int(zero)
+        self.partly_zero += int(partly_zero)
+        self.broken += int(broken)
 
 
 def judge(
     classifier: Classifier,
     images: ImageSet,
-    attacks: Sequence[Attack],
+    contests: Sequence[Contest],
     *,
     batch_size: int,
+    seed: int,
     progress: Progress,
     keep: Keep | None = None,
-) -> tuple[int, tuple[AttackResult, ...], tuple[str, ...]]:
-    """Attack every image with every attack; count what is still right.
+) -> tuple[Flags, tuple[AttackResult, ...], tuple[str, ...]]:
+    """Attack every image in every contest; count what is still right.
 
-    keep(position, start, x_adv) receives the adversarial batches of the attack at that
-    position, each with the place of its first image.
-    Returns the clean count, one result an attack, and warnings that concern the model.
+    contests: each one attack, or several whose per-sample worst is wanted. Of a contest's tries
+        (its attacks, each with its restarts) the first meets every image, each further one only
+        those that no try before it has turned.
+    keep(position, indices, x_adv) receives the adversarial images of the contest at that
+        position; an image turned by a later try comes again.
+
+    Returns which clean images are right, one result a contest, and warnings about the model.
     Raises FgsmError if an attack leaves its budget or the pixel range.
     """
-    health, tallies = _Health(), [_Tally() for _ in attacks]
-    clean, score = _clean(classifier, attacks[0].loss), _score(classifier)
-    done = 0
-    for x, y in images.batches(batch_size):
-        x, y = tf.constant(x), tf.constant(y)
-        right, gradient, zero, broken, unsure = clean(x, y)
-        health.clean_correct += _count(right)
-        health.zero_gradients += _count(zero)
-        health.broken_gradients += _count(broken)
-        health.broken_logits += _count(unsure)
-        for position, x_adv in _crafted(classifier, x, y, gradient, attacks):
-            still, linf, low, high, same, lost = score(x, x_adv, y)
-            _check_budget(attacks[position], float(linf), float(low), float(high))
-            tally = tallies[position]
-            tally.adversarial_correct += _count(still)
-            tally.flipped += _count(right & ~still)
-            tally.linf_max = max(tally.linf_max, float(linf))
-            tally.unchanged += _count(same)
-            tally.broken += _count(lost)
-            if keep:
-                keep(position, done, x_adv.numpy())
-        done += len(y)
-        progress("Attacking", done, len(images), "")
+    n = len(images)
+    clean = _Clean(np.zeros(n, bool), np.zeros(n, bool))
+    outcomes = [_Outcome.of(n) for _ in contests]
+    referee = _Referee(classifier, seed, clean, outcomes, keep)
+    tries = [
+        [(attack, turn) for attack in contest for turn in range(attack.restarts)]
+        for contest in contests
+    ]
+    done, total = 0, n * sum(len(one) for one in tries)
+    for indices, x, y in _batches(images, np.arange(n), batch_size):
+        referee.open(indices, x, y, [contest[0] for contest in contests])
+        done += len(indices) * len(contests)
+        progress("Attacking", done, total, "")
+    for position, outcome in enumerate(outcomes):
+        for attack, turn in tries[position][1:]:
+            standing = outcome.standing(attack)
+            for indices, x, y in _batches(images, standing, batch_size):
+                referee.retry(position, attack, turn, indices, x, y)
+            done += n
+            progress("Attacking", done, total, f"{len(standing):,} images left")
     results = tuple(
-        AttackResult(
-            attack=attack,
-            n=len(images),
-            clean_correct=health.clean_correct,
-            adversarial_correct=tally.adversarial_correct,
-            flipped=tally.flipped,
-            zero_gradients=health.zero_gradients,
-            linf_max=tally.linf_max,
-            warnings=tuple(_attack_warnings(attack, tally, health, len(images))),
-        )
-        for attack, tally in zip(attacks, tallies, strict=True)
+        _result(contest, outcome, clean, n)
+        for contest, outcome in zip(contests, outcomes, strict=True)
     )
-    return health.clean_correct, results, tuple(_model_warnings(classifier, health, len(images)))
+    return clean.right, results, tuple(_model_warnings(classifier, clean))
 
 
-def _crafted(
-    classifier: Classifier, x: Any, y: Any, gradient: Any, attacks: Sequence[Attack]
-) -> Iterator[tuple[int, Any]]:
-    """Each attack's position and adversarial batch; direct attacks share the one gradient."""
-    for position, attack in enumerate(attacks):
-        if attack.is_direct:
-            length = tf.constant(attack.epsilon * attack.step_size, x.dtype)
-            yield position, mover(attack.norm)(x, gradient, length)
-        else:
-            craft = crafter(classifier, attack)
-            yield position, craft(x, y, *hyperparameters(attack, x.dtype))
+def _batches(
+    images: ImageSet, indices: NDArray[np.intp], size: int
+) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
+    """Positions, pixels and labels of the chosen images, ``size`` at a time."""
+    for start in range(0, len(indices), size):
+        chosen = indices[start : start + size]
+        batch = images.take(chosen)
+        yield chosen, tf.constant(batch.pixels()), tf.constant(batch.labels)
+
+
+class _Referee:
+    """Who lets the attacks at a batch of images, and writes down what became of them."""
+
+    def __init__(
+        self,
+        classifier: Classifier,
+        seed: int,
+        clean: _Clean,
+        outcomes: Sequence[_Outcome],
+        keep: Keep | None,
+    ) -> None:
+        self.classifier, self.seed = classifier, seed
+        self.clean, self.outcomes, self.keep = clean, outcomes, keep
+        self.look = _look(classifier)
+        self.score = functools.cache(lambda norm: _score(classifier, norm))
+        self.gradient = functools.cache(lambda loss: _gradient(classifier, loss))
+
+    def open(self, indices: NDArray[np.intp], x: Any, y: Any, attacks: Sequence[Attack]) -> None:
+        """The clean answers, and the first try of each contest; one gradient for each aim."""
+        scores, right, unsure = self.look(x, y)
+        self.clean.right[indices], self.clean.unsure[indices] = right, unsure
+        gradients: dict[Aim, Any] = {}
+        for position, attack in enumerate(attacks):
+            aim = aims(attack, scores, y, indices, self.seed)
+            key = (attack.loss, attack.target, attack.labels)
+            if key not in gradients:
+                gradients[key], *health = self.gradient(attack.loss)(x, aim)
+                self.clean.gradients.setdefault(key, _Gradients()).add(*health)
+            if attack.is_direct:
+                length = step_length(attack, x.dtype)
+                x_adv = mover(attack.norm)(x, gradients[key], length)
+            else:
+                x_adv = craft(self.classifier, x, aim, attack, indices, self.seed)
+            self._write(position, attack, indices, x, x_adv, y, aim, every=True)
+
+    def retry(
+        self, position: int, attack: Attack, turn: int, indices: NDArray[np.intp], x: Any, y: Any
+    ) -> None:
+        """A further try at images that stood all before it."""
+        aim = aims(attack, self.look(x, y)[0], y, indices, self.seed)
+        x_adv = craft(self.classifier, x, aim, attack, indices, self.seed, turn)
+        self._write(position, attack, indices, x, x_adv, y, aim, every=False)
+
+    def _write(
+        self,
+        position: int,
+        attack: Attack,
+        indices: NDArray[np.intp],
+        x: Any,
+        x_adv: Any,
+        y: Any,
+        aim: Any,
+        *,
+        every: bool,
+    ) -> None:
+        """Note what a try did; of a further try only where it succeeded."""
+        outcome = self.outcomes[position]
+        idle = tf.equal(aim, y) & (attack.target is not None)
+        x_adv = tf.where(_like(idle, x), x, x_adv)
+        found = self.score(attack.norm)(x, x_adv, y, aim)
+        still, hit, lost, distance, linf, low, high = (part.numpy() for part in found)
+        _check_budget(attack, distance[~lost], low, high)
+        chosen = every | (~still if attack.target is None else hit)
+        at = indices[chosen]
+        outcome.still[at], outcome.hit[at] = still[chosen], (hit & ~idle)[chosen]
+        outcome.idle[at], outcome.lost[at] = idle.numpy()[chosen], lost[chosen]
+        outcome.distance[at], outcome.linf[at] = distance[chosen], linf[chosen]
+        if self.keep and len(at):
+            self.keep(position, at, x_adv.numpy()[chosen])
+
+
+def _result(contest: Contest, outcome: _Outcome, clean: _Clean, n: int) -> AttackResult:
+    first = contest[0]
+    found = clean.gradients[(first.loss, first.target, first.labels)]
+    health = GradientHealth(
+        found.zero, found.partly_zero, found.broken, int(np.sum(outcome.distance == 0))
+    )
+    targeted = first.target is not None
+    return AttackResult(
+        attack=first if len(contest) == 1 else Worst(tuple(contest)),
+        n=n,
+        clean_correct=_count(clean.right),
+        adversarial_correct=_count(outcome.still),
+        flipped=_count(clean.right & ~outcome.still),
+        target_hits=_count(outcome.hit) if targeted else None,
+        target_is_label=_count(outcome.idle) if targeted else None,
+        gradients=health,
+        linf_max=float(outcome.linf.max()),
+        distance_max=float(outcome.distance.max()),
+        warnings=tuple(_attack_warnings(first, outcome, health, _count(~clean.right))),
+    )
 
 
 def judge_examples(
     classifier: Classifier, examples: Examples, *, batch_size: int, progress: Progress
-) -> tuple[int | None, AttackResult]:
+) -> AttackResult:
     """Score a saved adversarial set; where its clean images are known, also its budget.
 
     Unlike an attack of our own, a set that moved farther than it says is a warning: it is
     what it is, and the measured distance stands in the result.
     """
-    score = _score(classifier)
-    known = examples.clean is not None
-    tally, clean_correct, out_of_range = _Tally(), 0, False
-    low, high = PIXEL_RANGE
-    for start in range(0, len(examples), batch_size):
+    n, known = len(examples), examples.clean is not None
+    norm: Norm = examples.attack.norm if examples.attack else "linf"
+    score, look = _score(classifier, norm), _look(classifier)
+    outcome, right = _Outcome.of(n), np.zeros(n, bool)
+    lowest, highest = PIXEL_RANGE[1], PIXEL_RANGE[0]
+    for start in range(0, n, batch_size):
         part = slice(start, start + batch_size)
         x_adv, y = tf.constant(examples.pixels(part)), tf.constant(examples.labels[part])
         x = tf.constant(examples.clean_pixels(part)) if known else x_adv
-        still, linf, lowest, highest, same, lost = score(x, x_adv, y)
-        tally.adversarial_correct += _count(still)
-        tally.broken += _count(lost)
-        out_of_range |= not (low <= float(lowest) and float(highest) <= high)
+        still, _, lost, distance, linf, low, high = (one.numpy() for one in score(x, x_adv, y, y))
+        outcome.still[part], outcome.lost[part] = still, lost
+        outcome.distance[part], outcome.linf[part] = distance, linf
+        lowest, highest = min(lowest, float(low)), max(highest, float(high))
         if known:
-            right = score(x, x, y)[0]
-            clean_correct += _count(right)
-            tally.flipped += _count(right & ~still)
-            tally.linf_max = max(tally.linf_max, float(linf))
-            tally.unchanged += _count(same)
-        progress("Scoring", min(start + batch_size, len(examples)), len(examples), "")
-    result = AttackResult(
+            right[part] = look(x, y)[1].numpy()
+        progress("Scoring", min(start + batch_size, n), n, "")
+    return AttackResult(
         attack=examples.attack,
-        n=len(examples),
-        clean_correct=clean_correct if known else None,
-        adversarial_correct=tally.adversarial_correct,
-        flipped=tally.flipped if known else None,
-        zero_gradients=None,
-        linf_max=tally.linf_max if known else None,
-        warnings=tuple(_examples_warnings(examples, tally, out_of_range)),
+        n=n,
+        clean_correct=_count(right) if known else None,
+        adversarial_correct=_count(outcome.still),
+        flipped=_count(right & ~outcome.still) if known else None,
+        target_hits=None,
+        target_is_label=None,
+        gradients=None,
+        linf_max=float(outcome.linf.max()) if known else None,
+        distance_max=float(outcome.distance.max()) if known else None,
+        warnings=tuple(_examples_warnings(examples, outcome, lowest, highest)),
     )
-    return result.clean_correct, result
 
 
-def _clean(classifier: Classifier, loss: Loss) -> Any:
-    """Compiled: (x, y) -> right, gradient, zero, not finite, logits not finite; by sample."""
+def _look(classifier: Classifier) -> Any:
+    """Compiled: (x, y) -> logits, which are right, which logits are not finite."""
 
     @compiled
-    def clean(x: Any, y: Any) -> Any:
-        right, unsure = _right(classifier, x, y)
-        gradient = get_grads(classifier, x, y, loss=loss)
-        flat = tf.reshape(gradient, (tf.shape(gradient)[0], -1))
-        largest = tf.reduce_max(tf.abs(flat), axis=1)
+    def look(x: Any, y: Any) -> Any:
+        scores = classifier(x)
+        unsure = ~tf.reduce_all(tf.math.is_finite(scores), axis=1)
+        return scores, tf.equal(tf.argmax(scores, axis=1), y) & ~unsure, unsure
+
+    return look
+
+
+def _gradient(classifier: Classifier, loss: Loss) -> Any:
+    """Compiled: (x, aim) -> gradient, and how many are zero, partly zero, not finite."""
+
+    @compiled
+    def gradient(x: Any, aim: Any) -> Any:
+        slopes = get_grads(classifier, x, aim, loss=loss)
+        flat = tf.reshape(slopes, (tf.shape(slopes)[0], -1))
         broken = ~tf.reduce_all(tf.math.is_finite(flat), axis=1)
-        return right, gradient, tf.equal(largest, 0), broken, unsure
+        zeros = tf.math.count_nonzero(tf.equal(flat, 0), axis=1)
+        all_zero = tf.equal(zeros, tf.shape(flat, out_type=tf.int64)[1])
+        return (
+            slopes,
+            tf.math.count_nonzero(all_zero),
+            tf.math.count_nonzero((zeros > 0) & ~all_zero),
+            tf.math.count_nonzero(broken),
+        )
 
-    return clean
+    return gradient
 
 
-def _score(classifier: Classifier) -> Any:
-    """Compiled: (x, x_adv, y) -> still right, Linf, lowest, highest, unchanged, not finite.
+def _score(classifier: Classifier, norm: Norm) -> Any:
+    """Compiled: (x, x_adv, y, aim) -> by sample: right, at the aim, not finite, distance, Linf;
 
-    Images that are not finite are never right; norm and range are those of the others.
+    and over all that are finite the lowest and the highest pixel. Distances are in float64.
     """
 
     @compiled
-    def score(x: Any, x_adv: Any, y: Any) -> Any:
-        still, _ = _right(classifier, x_adv, y)
+    def score(x: Any, x_adv: Any, y: Any, aim: Any) -> Any:
+        scores = classifier(x_adv)
         flat = tf.reshape(x_adv, (tf.shape(x)[0], -1))
         lost = ~tf.reduce_all(tf.math.is_finite(flat), axis=1)
+        sure = tf.reduce_all(tf.math.is_finite(scores), axis=1) & ~lost
+        answer = tf.argmax(scores, axis=1)
         moved = tf.cast(flat, tf.float64) - tf.cast(tf.reshape(x, tf.shape(flat)), tf.float64)
-        farthest = tf.reduce_max(tf.abs(moved), axis=1)
+        linf = tf.reduce_max(tf.abs(moved), axis=1)
         return (
-            still & ~lost,
-            tf.reduce_max(tf.where(lost, tf.zeros_like(farthest), farthest)),
+            tf.equal(answer, y) & sure,
+            tf.equal(answer, aim) & sure,
+            lost,
+            linf if norm == "linf" else NORMS[norm].size(moved),
+            linf,
             tf.reduce_min(tf.where(lost, PIXEL_RANGE[1], tf.reduce_min(flat, axis=1))),
             tf.reduce_max(tf.where(lost, PIXEL_RANGE[0], tf.reduce_max(flat, axis=1))),
-            tf.equal(farthest, 0),
-            lost,
         )
 
     return score
 
 
-def _right(classifier: Classifier, x: Any, y: Any) -> tuple[Any, Any]:
-    """Which samples are classified right, and whose logits are not finite (so never right)."""
-    scores = classifier(x)
-    unsure = ~tf.reduce_all(tf.math.is_finite(scores), axis=1)
-    return tf.equal(tf.argmax(scores, axis=1), y) & ~unsure, unsure
+def _like(flags: Any, x: Any) -> Any:
+    """Flags by sample, shaped to choose between images."""
+    return tf.reshape(flags, (-1, *([1] * (x.shape.rank - 1))))
 
 
 def _count(flags: Any) -> int:
     return int(np.count_nonzero(flags))
 
 
-def _check_budget(attack: Attack, linf: float, lowest: float, highest: float) -> None:
+def _check_budget(attack: Attack, distance: Any, lowest: float, highest: float) -> None:
     low, high = PIXEL_RANGE
     if not (lowest >= low and highest <= high):
         raise FgsmError(
             f"{attack.name} left the pixel range {low:g}..{high:g}: {lowest}..{highest}; "
             "its numbers would mean nothing"
         )
-    if not linf <= attack.epsilon + BUDGET_TOLERANCE:
+    farthest = max(distance, default=0)
+    if not farthest <= attack.epsilon + BUDGET_TOLERANCE * max(1, attack.epsilon):
         raise FgsmError(
-            f"{attack.name} moved a pixel by {linf}, more than epsilon {attack.epsilon}; "
-            "its numbers would mean nothing"
+            f"{attack.name} moved an image by {farthest} ({attack.norm}), more than epsilon "
+            f"{attack.epsilon}; its numbers would mean nothing"
         )
 
 
-def _attack_warnings(attack: Attack, tally: _Tally, health: _Health, n: int) -> Iterator[str]:
-    low, high = PIXEL_RANGE
-    if attack.epsilon > high - low:
+def _attack_warnings(
+    attack: Attack, outcome: _Outcome, health: GradientHealth, wrong: int
+) -> Iterator[str]:
+    (low, high), n = PIXEL_RANGE, len(outcome.still)
+    if attack.norm == "linf" and attack.epsilon > high - low:
         yield (
             f"epsilon {attack.epsilon:g} is wider than the pixel range {low:g}..{high:g}; "
             f"a value counted in grey levels is written {attack.epsilon:g}/255"
         )
-    if tally.broken:
+    # DLR is constant where the label comes third, which is an image that is wrong already.
+    if health.zero > (wrong if attack.loss == "dlr" else 0):
         yield (
-            f"{tally.broken:,} of {n:,} images came out as no numbers, for want of a finite "
-            "gradient; they are counted as wrong"
+            f"{health.zero:,} of {n:,} images have a zero gradient: no gradient attack moves "
+            "them, so their accuracy says nothing about robustness"
         )
-    stuck = tally.unchanged - health.zero_gradients
-    if attack.epsilon and stuck > 0:
+    if health.not_finite:
+        yield f"{health.not_finite:,} of {n:,} images have a gradient that is not finite"
+    if lost := _count(outcome.lost):
+        yield (
+            f"{lost:,} of {n:,} images came out as no numbers, for want of a finite gradient; "
+            "they are counted as wrong"
+        )
+    stuck = health.unchanged - health.zero - _count(outcome.idle)
+    if attack.epsilon and stuck > 0 and not attack.row.keeps:
         yield f"{stuck:,} of {n:,} images came out unchanged although they have a gradient"
+    if idle := _count(outcome.idle):
+        yield (
+            f"{idle:,} of {n:,} images have their own label as target; they are left alone and "
+            "counted apart"
+        )
 
 
-def _model_warnings(classifier: Classifier, health: _Health, n: int) -> Iterator[str]:
+def _model_warnings(classifier: Classifier, clean: _Clean) -> Iterator[str]:
     if classifier.head == "probabilities":
         yield (
             "the model gives probabilities whose logits could not be recovered; their logarithm "
             "is used, and where one rounds to 0 its share of the gradient is lost"
         )
-    if health.zero_gradients:
+    if unsure := _count(clean.unsure):
         yield (
-            f"{health.zero_gradients:,} of {n:,} images have a zero gradient: no gradient attack "
-            "moves them, so their accuracy says nothing about robustness"
-        )
-    if health.broken_gradients:
-        yield f"{health.broken_gradients:,} of {n:,} images have a gradient that is not finite"
-    if health.broken_logits:
-        yield (
-            f"{health.broken_logits:,} of {n:,} images have logits that are not finite; "
+            f"{unsure:,} of {len(clean.unsure):,} images have logits that are not finite; "
             "they are counted as wrong"
         )
 
 
-def _examples_warnings(examples: Examples, tally: _Tally, out_of_range: bool) -> Iterator[str]:
+def _examples_warnings(
+    examples: Examples, outcome: _Outcome, lowest: float, highest: float
+) -> Iterator[str]:
     low, high = PIXEL_RANGE
-    if tally.broken:
-        yield (
-            f"{tally.broken:,} of {len(examples):,} images are not finite; "
-            "they are counted as wrong"
-        )
-    if out_of_range:
+    n = len(examples)
+    if lost := _count(outcome.lost):
+        yield f"{lost:,} of {n:,} images are not finite; they are counted as wrong"
+    if not low <= lowest <= highest <= high:
         yield f"the saved images leave the pixel range {low:g}..{high:g}"
     if examples.clean is None:
         yield "the set's clean images are not at hand: its clean accuracy and norms are unknown"
         return
-    if examples.epsilon is not None and tally.linf_max > examples.epsilon + BUDGET_TOLERANCE:
+    farthest = outcome.distance.max()
+    if examples.epsilon is not None and farthest > examples.epsilon + BUDGET_TOLERANCE:
         yield (
-            f"a pixel moved by {tally.linf_max:.6g}, more than the set's own epsilon "
+            f"an image moved by {farthest:.6g}, more than the set's own epsilon "
             f"{examples.epsilon:g}; was it made from other images, or saved in 8 bits?"
         )
-    if tally.unchanged:
-        yield f"{tally.unchanged:,} of {len(examples):,} images equal their clean image"
+    if same := _count(outcome.linf == 0):
+        yield f"{same:,} of {n:,} images equal their clean image"

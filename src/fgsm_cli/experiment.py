@@ -118,26 +118,27 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
     classifier, images = _subject(options, watch)
     kept = np.empty(images.images.shape, np.float32) if target else None
 
-    def keep(_: int, start: int, x_adv: Any) -> None:
+    def keep(_: int, indices: Any, x_adv: Any) -> None:
         if kept is not None:
-            kept[start : start + len(x_adv)] = x_adv
+            kept[indices] = x_adv
 
-    clean_correct, results, warnings = judge(
+    right, results, warnings = judge(
         classifier,
         images,
-        options.attacks(),
+        options.contests(),
         batch_size=options.batch_size,
+        seed=options.seed,
         progress=watch.progress,
         keep=keep if target else None,
     )
     if target and kept is not None:
-        save_examples(target, kept, images, options.attacks()[0], classifier.sha256)
+        save_examples(target, kept, images, options.contests()[0][0], classifier.sha256)
     record = Judgement(
         command="attack",
         model=_model_source(classifier),
         data=_data_source(images),
         n=len(images),
-        clean_correct=clean_correct,
+        clean_correct=int(right.sum()),
         results=results,
         warnings=warnings,
         fail_under=options.fail_under,
@@ -155,11 +156,12 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
         record = _evaluate_examples(options, options.examples, watch)
     else:
         classifier, images = _subject(options, watch)
-        clean_correct, results, warnings = judge(
+        right, results, warnings = judge(
             classifier,
             images,
-            options.attacks(),
+            options.contests(),
             batch_size=options.batch_size,
+            seed=options.seed,
             progress=watch.progress,
         )
         record = Judgement(
@@ -167,7 +169,7 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
             model=_model_source(classifier),
             data=_data_source(images),
             n=len(images),
-            clean_correct=clean_correct,
+            clean_correct=int(right.sum()),
             results=results,
             warnings=warnings,
             fail_under=options.fail_under,
@@ -182,7 +184,7 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
     examples = load_examples(path, images, options.limit)
     classifier = _classifier(options.model, watch)
     classifier.check(examples.images.shape[1:], int(examples.labels.max()) + 1)
-    clean_correct, result = judge_examples(
+    result = judge_examples(
         classifier, examples, batch_size=options.batch_size, progress=watch.progress
     )
     return Judgement(
@@ -190,7 +192,7 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
         model=_model_source(classifier),
         data=Source(path, sha256(path), f"{len(examples):,} adversarial images"),
         n=len(examples),
-        clean_correct=clean_correct,
+        clean_correct=result.clean_correct,
         results=(result,),
         warnings=(),
         fail_under=options.fail_under,

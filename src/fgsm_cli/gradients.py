@@ -38,7 +38,34 @@ def cross_entropy(logits: Any, y: Any) -> Any:
     return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits)
 
 
-LOSSES: Mapping[Loss, LossFunction] = {"ce": cross_entropy_margin, "ce-float32": cross_entropy}
+def margin(logits: Any, y: Any) -> Any:
+    """The largest other logit minus the label's: above 0 where the label is not the answer.
+
+    Carlini & Wagner 2017, arXiv 1608.04644. Same shapes as above.
+    """
+    own = tf.one_hot(y, tf.shape(logits)[-1], on_value=True, off_value=False, dtype=tf.bool)
+    others = tf.where(own, tf.constant(-float("inf"), logits.dtype), logits)
+    return tf.reduce_max(others, axis=-1) - tf.gather(logits, y, batch_dims=1)
+
+
+def dlr(logits: Any, y: Any) -> Any:
+    """Difference of logits ratio: the margin over the largest minus the third largest logit.
+
+    Croce & Hein 2020, arXiv 2003.01690; it does not change when the logits are scaled.
+    Raises FgsmError where there are fewer than three classes. Same shapes as above.
+    """
+    if logits.shape[-1] is not None and logits.shape[-1] < 3:
+        raise FgsmError(f"loss dlr needs at least three classes. Received: {logits.shape[-1]}")
+    largest = tf.math.top_k(logits, 3).values
+    return margin(logits, y) / (largest[:, 0] - largest[:, 2] + 1e-12)
+
+
+LOSSES: Mapping[Loss, LossFunction] = {
+    "ce": cross_entropy_margin,
+    "ce-float32": cross_entropy,
+    "margin": margin,
+    "dlr": dlr,
+}
 
 
 @as_written
@@ -74,6 +101,17 @@ def get_grads(
     x, y = _tensors(x, y)
     if single := y is not None and y.shape.rank == 0:
         x, y = x[tf.newaxis], y[tf.newaxis]
+    _, gradient = scores_and_gradient(model, x, y, loss=loss, unconnected=unconnected)
+    return gradient[0] if single else gradient
+
+
+def scores_and_gradient(
+    model: Model, x: Any, y: Any, *, loss: Loss, unconnected: Literal["raise", "zero"] = "raise"
+) -> tuple[Any, Any]:
+    """The model's output at x, and the gradient of ``get_grads``, from one forward pass.
+
+    x: a batch of float tensors. y: int64 labels, or None. What the attack loops call.
+    """
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(x)
         outputs = logits(model, x)
@@ -86,8 +124,7 @@ def get_grads(
                 "gradient; expected a network without rounding, argmax or integer casts"
             )
         gradient = tf.zeros_like(x)
-    gradient = tf.convert_to_tensor(gradient)  # a gather on x gives slices
-    return gradient[0] if single else gradient
+    return outputs, tf.convert_to_tensor(gradient)  # a gather on x gives slices
 
 
 def _tensors(x: Any, y: Any) -> tuple[Any, Any]:
@@ -130,11 +167,14 @@ def _ascended(outputs: Any, y: Any, loss: Loss) -> Any:
             f"Received: {tuple(outputs.shape)}"
         )
     if tf.executing_eagerly():
-        if len(y) != len(outputs):
-            raise FgsmError(f"y must hold {len(outputs)} labels, one a sample. Received: {len(y)}")
-        worst = y[tf.argmax(tf.abs(2 * y - (outputs.shape[1] - 1)))]
-        if not 0 <= int(worst) < outputs.shape[1]:
-            raise FgsmError(
-                f"y must hold labels from 0 to {outputs.shape[1] - 1}. Received: {int(worst)}"
-            )
+        check_labels(y, outputs.shape[1], len(outputs))
     return LOSSES[loss](outputs, y)
+
+
+def check_labels(y: Any, classes: int, n: int) -> None:
+    """Raise FgsmError unless y, an eager tensor, holds n labels in 0..classes - 1."""
+    if len(y) != n:
+        raise FgsmError(f"y must hold {n} labels, one a sample. Received: {len(y)}")
+    worst = y[tf.argmax(tf.abs(2 * y - (classes - 1)))]
+    if not 0 <= int(worst) < classes:
+        raise FgsmError(f"y must hold labels from 0 to {classes - 1}. Received: {int(worst)}")

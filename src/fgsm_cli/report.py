@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .experiment import Record
-from .results import AttackResult, Judgement, Training, rate
+from .family import Attack
+from .results import AttackResult, Judgement, Training, rate, wilson_interval
 
 Named = Sequence[tuple[str, Record]]
 
@@ -24,7 +25,10 @@ CSV_COLUMNS = (
     "steps",
     "step_size",
     "decay",
+    "restarts",
     "loss",
+    "target",
+    "labels",
     "n",
     "clean_correct",
     "clean_accuracy",
@@ -32,6 +36,8 @@ CSV_COLUMNS = (
     "adversarial_accuracy",
     "flipped",
     "success_rate",
+    "target_hits",
+    "target_rate",
     "zero_gradients",
     "linf_max",
     "model",
@@ -81,7 +87,7 @@ def print_table(record: Record, console: Any) -> None:
     say(subject, "dim")
     gap = 2 if console.width >= 60 else 1
     table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
-    header, *rows = _rows(record)
+    header, *rows = _rows(record, intervals=console.width >= 60)
     for position, name in enumerate(header):
         table.add_column(name, justify="left" if position == 0 else "right", no_wrap=True)
     for row in rows:
@@ -111,43 +117,61 @@ def _title(record: Record) -> tuple[str, str]:
 
 def _attack_title(result: AttackResult) -> str:
     attack = result.attack
-    if attack is None:
-        return "Saved adversarial set"
-    steps = "" if attack.steps == 1 else f", {attack.steps} steps"
-    return f"{attack.title}, {attack.norm.capitalize()}, epsilon {attack.epsilon:.4g}{steps}"
+    if not isinstance(attack, Attack):
+        return "Saved adversarial set" if attack is None else attack.title
+    parts = [attack.row.title, attack.norm.capitalize(), f"epsilon {attack.epsilon:.4g}"]
+    if attack.steps > 1:
+        parts.append(f"{attack.steps} steps")
+    if attack.restarts > 1:
+        parts.append(f"{attack.restarts} restarts")
+    if attack.target is not None:
+        parts.append(f"target {attack.target}")
+    if attack.labels == "predicted":
+        parts.append("on predicted labels")
+    return ", ".join(parts)
 
 
-def _rows(record: Record) -> list[Sequence[str]]:
+def _rows(record: Record, *, intervals: bool) -> list[tuple[str, ...]]:
+    """The header and the rows of the table; with room for it, 95 % intervals."""
     if isinstance(record, Training):
         last = record.epochs[-1]
-        rows = [("training", last.correct, last.n), ("test", record.clean_correct, record.n)]
+        parts = [("training", last.correct, last.n), ("test", record.clean_correct, record.n)]
         if last.validation_n:
-            rows.insert(1, ("validation", last.validation_correct, last.validation_n))
+            parts.insert(1, ("validation", last.validation_correct, last.validation_n))
         return [
             ("images", "correct", "accuracy"),
             *(
                 (name, _counts(part, whole), _percent(rate(part, whole)))
-                for name, part, whole in rows
+                for name, part, whole in parts
             ),
         ]
-    clean = (
-        _counts(record.clean_correct, record.n),
-        _percent(rate(record.clean_correct, record.n)),
-    )
     if record.command == "attack":
-        result = record.results[0]
-        return [
-            ("images", "correct", "accuracy"),
-            ("clean", *clean),
-            (
-                "adversarial",
-                _counts(result.adversarial_correct, result.n),
-                _percent(result.adversarial_accuracy),
+        [result] = record.results
+        counted = [("clean", record.clean_correct), ("adversarial", result.adversarial_correct)]
+        rows: list[tuple[str, ...]] = [
+            ("images", "correct", "accuracy", "95 % interval"),
+            *(
+                (
+                    name,
+                    _counts(part, record.n),
+                    _percent(rate(part, record.n)),
+                    _interval(part, record.n),
+                )
+                for name, part in counted
             ),
         ]
-    return [
-        ("attack", "epsilon", "correct", "accuracy", "success"),
-        ("none", "", _count(record.clean_correct), clean[1], ""),
+        return rows if intervals else [row[:3] for row in rows]
+    clean = record.clean_correct
+    rows = [
+        ("attack", "epsilon", "correct", "accuracy", "success", "95 % interval"),
+        (
+            "none",
+            "",
+            _count(clean),
+            _percent(rate(clean, record.n)),
+            "",
+            _interval(clean, record.n),
+        ),
         *(
             (
                 result.attack.name if result.attack else "saved",
@@ -155,10 +179,12 @@ def _rows(record: Record) -> list[Sequence[str]]:
                 _count(result.adversarial_correct),
                 _percent(result.adversarial_accuracy),
                 _percent(result.success_rate),
+                _interval(result.adversarial_correct, result.n),
             )
             for result in record.results
         ),
     ]
+    return rows if intervals else [row[:5] for row in rows]
 
 
 def _sentences(record: Record) -> list[str]:
@@ -167,14 +193,28 @@ def _sentences(record: Record) -> list[str]:
             "Validation images were held out of the training images; test images decide nothing."
         ]
     if record.command != "attack":
-        return ["Success: images classified right before the attack and wrong after it."]
-    result = record.results[0]
-    flipped = (
+        return [
+            "Success: images classified right before the attack and wrong after it. The interval "
+            "is of the accuracy."
+        ]
+    [result] = record.results
+    sentences = [
         f"The attack flipped {result.flipped:,} of the {result.clean_correct:,} images that were "
         f"classified right: success rate {_percent(result.success_rate)}."
-    )
-    health = "No gradient was zero" if not result.zero_gradients else "Some gradients were zero"
-    return [flipped, f"{health}; no pixel moved by more than {result.linf_max:.4g}."]
+    ]
+    if result.target_hits is not None and result.target_is_label is not None:
+        others = result.n - result.target_is_label
+        sentences.append(
+            f"It brought {result.target_hits:,} of the {others:,} images whose label was another "
+            f"to the target: {_percent(result.target_rate)}."
+        )
+    health = result.gradients
+    zero = "No gradient was zero" if not (health and health.zero) else "Some gradients were zero"
+    moved = f"no pixel moved by more than {result.linf_max:.4g}"
+    if isinstance(result.attack, Attack) and result.attack.norm != "linf":
+        norm = result.attack.norm.capitalize()
+        moved = f"no image moved by more than {result.distance_max:.4g} in {norm}"
+    return [*sentences, f"{zero}; {moved}."]
 
 
 def _warnings(record: Record) -> list[str]:
@@ -196,3 +236,8 @@ def _counts(part: int | None, whole: int) -> str:
 
 def _percent(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f} %"
+
+
+def _interval(part: int | None, whole: int) -> str:
+    ends = wilson_interval(part, whole)
+    return "-" if ends is None else f"{100 * ends[0]:.1f} to {100 * ends[1]:.1f} %"

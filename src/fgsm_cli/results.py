@@ -6,6 +6,8 @@ such as the success rate where nothing was right to begin with, is None. No Tens
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from math import sqrt
+from statistics import NormalDist
 from typing import Any
 
 from .family import Attack
@@ -25,24 +27,87 @@ class Source:
     detail: str = ""
 
 
+def wilson_interval(part: int | None, whole: int | None) -> tuple[float, float] | None:
+    """The 95 % Wilson score interval of a rate; None where the rate is undefined.
+
+    Wilson 1927; closed, so that no statistics library is loaded for every result.
+    """
+    if part is None or not whole:
+        return None
+    z = NormalDist().inv_cdf(0.975)
+    share, spread = part / whole, z * z / whole
+    middle = (share + spread / 2) / (1 + spread)
+    half = z / (1 + spread) * sqrt(share * (1 - share) / whole + spread / (4 * whole))
+    return (0.0 if part == 0 else middle - half, 1.0 if part == whole else middle + half)
+
+
+@dataclass(frozen=True)
+class GradientHealth:
+    """How many images have a gradient that misleads: by its zeros, or by being no number.
+
+    zero: in every pixel, so that no gradient attack moves the image. partly_zero: in some.
+    not_finite: NaN or infinite somewhere. unchanged: images that the attack gave back as they were.
+    """
+
+    zero: int
+    partly_zero: int
+    not_finite: int
+    unchanged: int
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The per-sample worst of several attacks: right only what withstands them all."""
+
+    attacks: tuple[Attack, ...]
+    name: str = "worst"
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that all of them share."""
+        return self.attacks[0].epsilon
+
+    @property
+    def title(self) -> str:
+        """What the report calls it."""
+        return "Worst of " + ", ".join(attack.name for attack in self.attacks)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the JSON document shows it: the name, what is shared, and each attack."""
+        first = self.attacks[0]
+        return {
+            "name": self.name,
+            "norm": first.norm,
+            "epsilon": first.epsilon,
+            "steps": None,
+            "step_size": None,
+            "attacks": [asdict(attack) for attack in self.attacks],
+        }
+
+
 @dataclass(frozen=True)
 class AttackResult:
     """The right answers that one attack left, out of n images.
 
     clean_correct: images classified right before the attack; None where no clean images were
         at hand. adversarial_correct: right after it. flipped: right before and wrong after.
-    zero_gradients: images whose gradient was zero in every pixel, so that no attack moves
-        them; None where no gradient was taken.
-    linf_max: the largest change of any pixel, in float64, on the 0..1 pixel scale.
+    target_hits: classified as the target after it, of those whose target is not their label;
+        target_is_label counts these, which are left alone. None if there was no target.
+    gradients: their health; None where none was taken.
+    linf_max, distance_max: the farthest a pixel and, in the attack's norm, an image moved,
+        measured in float64 on the 0..1 pixel scale.
     """
 
-    attack: Attack | None
+    attack: Attack | Worst | None
     n: int
     clean_correct: int | None
     adversarial_correct: int
     flipped: int | None
-    zero_gradients: int | None
+    target_hits: int | None
+    target_is_label: int | None
+    gradients: GradientHealth | None
     linf_max: float | None
+    distance_max: float | None
     warnings: tuple[str, ...] = ()
 
     @property
@@ -55,21 +120,45 @@ class AttackResult:
         """Share of the images right before the attack that are wrong after it."""
         return rate(self.flipped, self.clean_correct)
 
+    @property
+    def target_rate(self) -> float | None:
+        """Share classified as the target, of the images whose target is not their label."""
+        if self.target_is_label is None:
+            return None
+        return rate(self.target_hits, self.n - self.target_is_label)
+
     def as_dict(self) -> dict[str, Any]:
         """The result as the JSON document shows it."""
+        health = self.gradients
         return {
-            "attack": None if self.attack is None else asdict(self.attack),
+            "attack": _attack_dict(self.attack),
             "n": self.n,
             "clean_accuracy": rate(self.clean_correct, self.n),
+            "clean_interval": wilson_interval(self.clean_correct, self.n),
             "adversarial_accuracy": self.adversarial_accuracy,
+            "adversarial_interval": wilson_interval(self.adversarial_correct, self.n),
             "clean_correct": self.clean_correct,
             "adversarial_correct": self.adversarial_correct,
             "flipped": self.flipped,
             "success_rate": self.success_rate,
-            "zero_gradients": self.zero_gradients,
+            "success_interval": wilson_interval(self.flipped, self.clean_correct),
+            "target_hits": self.target_hits,
+            "target_is_label": self.target_is_label,
+            "target_rate": self.target_rate,
+            "zero_gradients": health and health.zero,
+            "partly_zero_gradients": health and health.partly_zero,
+            "not_finite_gradients": health and health.not_finite,
+            "unchanged": health and health.unchanged,
             "linf_max": self.linf_max,
+            "distance_max": self.distance_max,
             "warnings": list(self.warnings),
         }
+
+
+def _attack_dict(attack: Attack | Worst | None) -> dict[str, Any] | None:
+    if attack is None:
+        return None
+    return attack.as_dict() if isinstance(attack, Worst) else asdict(attack)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ every error message read it from there.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
@@ -41,9 +41,15 @@ Count = Annotated[int, Field(ge=1), BeforeValidator(_number)]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1), BeforeValidator(_number)]
 Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
 Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), BeforeValidator(_number)]
-StepSize = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
+StepSize = Annotated[float, Field(gt=0, le=10, allow_inf_nan=False), BeforeValidator(_number)]
 Decay = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_number)]
 LearningRate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
+
+Target = Annotated[
+    Annotated[int, Field(ge=0), BeforeValidator(_number)]
+    | Literal["next", "least-likely", "random"],
+    Field(union_mode="left_to_right"),
+]
 
 _KINDS = {
     "integer": "a whole number",
@@ -61,7 +67,7 @@ _BOUNDS = {
 def expected(schema: Mapping[str, Any]) -> str:
     """What a value must be, in words, from its JSON schema."""
     if "anyOf" in schema:
-        return expected(next(one for one in schema["anyOf"] if one.get("type") != "null"))
+        return " or ".join(expected(one) for one in schema["anyOf"] if one.get("type") != "null")
     if "enum" in schema:
         return "one of " + ", ".join(schema["enum"])
     if "const" in schema:

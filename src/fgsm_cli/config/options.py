@@ -1,13 +1,13 @@
 """The options themselves: a command is a class, a flag is a field."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..errors import FgsmError
-from ..family import Attack, AttackName, Loss, attack_named
+from ..family import ROWS, Attack, AttackName, Labels, Loss, Norm, attack_named
 from ..validation import (
     Count,
     Decay,
@@ -17,6 +17,7 @@ from ..validation import (
     Seed,
     Share,
     StepSize,
+    Target,
     explain,
 )
 
@@ -127,18 +128,41 @@ class _Judging(SectionOptions):
         "Keras model to attack; the default one is trained first if absent.",
         group="Model",
     )
+    epsilon_unit: Literal["range", "pixel"] = option(
+        "range", "What epsilon counts: the 0..1 range, or grey levels 0..255.", group="Attack"
+    )
+    norm: Norm | None = option(
+        None, "Norm of the ball. Default: the attack's own (fgm l2, others linf).", group="Attack"
+    )
     steps: Count | None = option(
-        None, "Gradients taken. Default: the attack's own (fgsm 1, bim 10).", group="Attack"
+        None, "Gradients of an iterated attack. Default: its own (bim 10, pgd 40).", group="Attack"
     )
     step_size: StepSize | None = option(
-        None, "Length of a step as a share of epsilon. Default: 1/steps.", group="Attack"
+        None,
+        "Length of a step as a share of epsilon. Default: the attack's own (bim 1/steps, "
+        "pgd 2.5/steps, rfgsm 1.25, apgd 2 at first).",
+        group="Attack",
     )
     decay: Decay | None = option(
         None, "Weight of the velocity. Default: the attack's own (mifgsm 1).", group="Attack"
     )
-    loss: Loss = option(
-        "ce",
-        "Loss ascended: cross-entropy in a form that never saturates, or literally in float32.",
+    restarts: Count = option(
+        1, "Tries of an attack with a random start; the best one counts.", group="Attack"
+    )
+    loss: Loss | None = option(
+        None,
+        "Loss ascended: ce never saturates, ce-float32 is the literal form. "
+        "Default: the attack's own.",
+        group="Attack",
+    )
+    target: Target | None = option(
+        None,
+        "Class aimed at: a label, next, least-likely or random. Default: away from the label.",
+        group="Attack",
+    )
+    labels: Labels = option(
+        "true",
+        "Whose loss is raised: the true labels', or those the model predicts.",
         group="Attack",
     )
     fail_under: Rate | None = option(
@@ -146,14 +170,39 @@ class _Judging(SectionOptions):
     )
 
     def _attack(self, name: AttackName, epsilon: float) -> Attack:
+        """The attack, with those of the options that concern it."""
+        row = ROWS[name]
+        iterated = row.steps > 1
         return attack_named(
             name,
-            epsilon=epsilon,
-            steps=self.steps,
+            epsilon=epsilon / 255 if self.epsilon_unit == "pixel" else epsilon,
+            norm=self.norm,
+            steps=self.steps if iterated else None,
             step_size=self.step_size,
-            decay=self.decay,
+            decay=self.decay if iterated else None,
             loss=self.loss,
+            restarts=self.restarts if row.start != "image" else 1,
+            target=self.target,
+            labels=self.labels,
         )
+
+    def _check_concern(self, names: Sequence[AttackName]) -> None:
+        """Refuse an option that concerns none of the attacks."""
+        rows = [ROWS[name] for name in names]
+        for given, concerns, what in (
+            ((self.steps or 1) > 1, any(row.steps > 1 for row in rows), "--steps: one step only"),
+            (
+                self.restarts > 1,
+                any(row.start != "image" for row in rows),
+                "--restarts: no random start",
+            ),
+        ):
+            if given and not concerns:
+                option_name, _, reason = what.partition(": ")
+                raise FgsmError(
+                    f"{option_name} does not fit {', '.join(names)}: {reason}. "
+                    "Expected an attack such as pgd"
+                )
 
 
 class AttackOptions(_Judging):
@@ -162,16 +211,17 @@ class AttackOptions(_Judging):
     attack: AttackName = option("fgsm", "Attack.", group="Attack", short="-a")
     epsilon: Epsilon = option(
         0.1,
-        "How far a pixel may move on the 0..1 pixel scale, such as 0.1 or 8/255.",
+        "How far a pixel (an image, in l2 or l1) may move on the 0..1 pixel scale, such as 0.1 "
+        "or 8/255.",
         group="Attack",
         short="-e",
     )
-
     save: Text | None = option(None, "File for the adversarial set (.npz).", group="Output")
 
-    def attacks(self) -> tuple[Attack, ...]:
+    def contests(self) -> tuple[tuple[Attack, ...], ...]:
         """The one attack asked for."""
-        return (self._attack(self.attack, self.epsilon),)
+        self._check_concern([self.attack])
+        return ((self._attack(self.attack, self.epsilon),),)
 
 
 class EvalOptions(_Judging):
@@ -180,17 +230,32 @@ class EvalOptions(_Judging):
     attack: AttackNames = option(("fgsm",), "Attack; repeat for more.", group="Attack", short="-a")
     epsilon: Epsilons = option(
         (0.1,),
-        "How far a pixel may move on the 0..1 pixel scale, such as 0.1 or 8/255; repeat for more.",
+        "How far a pixel (an image, in l2 or l1) may move on the 0..1 pixel scale, such as 0.1 "
+        "or 8/255; repeat for more.",
         group="Attack",
         short="-e",
+    )
+    worst: bool = option(
+        False,
+        "Judge by the worst of the attacks, image by image; what one has turned, the next one "
+        "does not attack again.",
+        group="Attack",
     )
     examples: Text | None = option(
         None, "Score this saved adversarial set (.npz) instead of attacking.", group="Data"
     )
 
-    def attacks(self) -> tuple[Attack, ...]:
-        """Every attack at every epsilon, the epsilons of an attack side by side."""
-        return tuple(self._attack(name, eps) for name in self.attack for eps in self.epsilon)
+    def contests(self) -> tuple[tuple[Attack, ...], ...]:
+        """Every attack at every epsilon; or, at every epsilon, the worst of the attacks."""
+        self._check_concern(self.attack)
+        if self.worst:
+            return tuple(
+                tuple(self._attack(name, epsilon) for name in self.attack)
+                for epsilon in self.epsilon
+            )
+        return tuple(
+            (self._attack(name, epsilon),) for name in self.attack for epsilon in self.epsilon
+        )
 
 
 class RunOptions(Options):
@@ -235,10 +300,13 @@ def build(
         if key not in command.model_fields:
             raise FgsmError(f"unknown option {key!r}{near(key, command.model_fields)}")
     try:
-        return command(**values)
+        options = command(**values)
     except ValidationError as error:
         schema = command.model_json_schema(mode="serialization")
         raise FgsmError(explain(error, schema, names or {})) from None
+    if isinstance(options, AttackOptions | EvalOptions):
+        options.contests()  # which refuses options that do not go together
+    return options
 
 
 def near(word: str, known: Mapping[str, Any]) -> str:
