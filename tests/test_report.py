@@ -13,6 +13,7 @@ from fgsm_cli import attack_named
 from fgsm_cli.report import as_csv, as_json, print_table
 from fgsm_cli.results import (
     AttackResult,
+    Curve,
     Epoch,
     GradientHealth,
     Judgement,
@@ -64,7 +65,20 @@ TARGETED = replace(
 WORST = replace(
     EVAL, results=(replace(RESULT, attack=Worst((attack_named(), attack_named("bim")))),)
 )
+CURVE = Curve(
+    model=ATTACK.model,
+    data=ATTACK.data,
+    attack=attack_named(epsilon=0.2),
+    n=100,
+    epsilons=(0.0, 0.1, 0.2),
+    correct=(90, 20, 25),
+    quantiles=(0.01, 0.02, 0.05, 0.15, None),
+    never=3,
+    back=7,
+    zero_gradients=0,
+)
 RECORDS = {
+    "curve": CURVE,
     "attack": ATTACK,
     "eval": EVAL,
     "train": TRAINING,
@@ -185,3 +199,20 @@ def test_the_target_is_told():
         "It brought 90 of the 8,990 images whose label was another to the target: 1.0 %."
         in printed(TARGETED).replace("\n", " ")
     )
+
+
+def test_a_curve_is_reported_as_measured():
+    text = printed(CURVE).replace("\n", " ")
+    assert (
+        "turned at epsilon 0.05; 3 never are. The accuracy is not monotone; 7 images turn back"
+        in text
+    )
+    document = CURVE.as_dict()
+    assert document["smallest_epsilon"]["quantiles"]["0.95"] is None
+    assert document["monotone"] is False
+    rows = list(csv.DictReader(io.StringIO(as_csv([("curve", CURVE)]))))
+    assert [(row["epsilon"], row["adversarial_correct"]) for row in rows] == [
+        ("0.0", "90"),
+        ("0.1", "20"),
+        ("0.2", "25"),
+    ]

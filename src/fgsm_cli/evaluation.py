@@ -152,9 +152,9 @@ class _Referee:
     ) -> None:
         self.classifier, self.seed = classifier, seed
         self.clean, self.outcomes, self.keep = clean, outcomes, keep
-        self.look = _look(classifier)
+        self.look = look_at(classifier)
         self.score = functools.cache(lambda norm: _score(classifier, norm))
-        self.gradient = functools.cache(lambda loss: _gradient(classifier, loss))
+        self.gradient = functools.cache(lambda loss: gradient_of(classifier, loss))
 
     def open(self, indices: NDArray[np.intp], x: Any, y: Any, attacks: Sequence[Attack]) -> None:
         """The clean answers, and the first try of each contest; one gradient for each aim."""
@@ -200,7 +200,7 @@ class _Referee:
         x_adv = tf.where(_like(idle, x), x, x_adv)
         found = self.score(attack.norm)(x, x_adv, y, aim)
         still, hit, lost, distance, linf, low, high = (part.numpy() for part in found)
-        _check_budget(attack, distance[~lost], low, high)
+        check_budget(attack, distance[~lost], low, high)
         chosen = every | (~still if attack.target is None else hit)
         at = indices[chosen]
         outcome.still[at], outcome.hit[at] = still[chosen], (hit & ~idle)[chosen]
@@ -242,7 +242,7 @@ def judge_examples(
     """
     n, known = len(examples), examples.clean is not None
     norm: Norm = examples.attack.norm if examples.attack else "linf"
-    score, look = _score(classifier, norm), _look(classifier)
+    score, look = _score(classifier, norm), look_at(classifier)
     outcome, right = _Outcome.of(n), np.zeros(n, bool)
     lowest, highest = PIXEL_RANGE[1], PIXEL_RANGE[0]
     for start in range(0, n, batch_size):
@@ -271,7 +271,7 @@ def judge_examples(
     )
 
 
-def _look(classifier: Classifier) -> Any:
+def look_at(classifier: Classifier) -> Any:
     """Compiled: (x, y) -> logits, which are right, which logits are not finite."""
 
     @compiled
@@ -283,7 +283,7 @@ def _look(classifier: Classifier) -> Any:
     return look
 
 
-def _gradient(classifier: Classifier, loss: Loss) -> Any:
+def gradient_of(classifier: Classifier, loss: Loss) -> Any:
     """Compiled: (x, aim) -> gradient, and how many are zero, partly zero, not finite."""
 
     @compiled
@@ -340,7 +340,8 @@ def _count(flags: Any) -> int:
     return int(np.count_nonzero(flags))
 
 
-def _check_budget(attack: Attack, distance: Any, lowest: float, highest: float) -> None:
+def check_budget(attack: Attack, distance: Any, lowest: float, highest: float) -> None:
+    """Raise FgsmError if an image moved farther than epsilon or left the pixel range."""
     low, high = PIXEL_RANGE
     if not (lowest >= low and highest <= high):
         raise FgsmError(

@@ -16,27 +16,30 @@ import numpy as np
 from . import __version__
 from .config import (
     CONFIG_FILE,
+    CURVE_FILE,
     DEFAULT_DIR,
     EXAMPLES_FILE,
     MODEL_FILE,
     RESULTS_FILE,
     AttackOptions,
+    CurveOptions,
     EvalOptions,
     Options,
     TrainOptions,
     dump_experiment,
 )
+from .curve import trace_curve
 from .data import ImageSet, load_images
 from .errors import FgsmError
 from .evaluation import judge, judge_examples
 from .examples import load_examples, save_examples
 from .files import make_folder, sha256, whole_file
 from .models import Classifier, build_mlp, inspect, load_classifier, save_model
-from .results import Epoch, Judgement, Source, Training
+from .results import QUANTILES, Curve, Epoch, Judgement, Source, Training
 from .training import Progress, count_correct
 from .training import train as train_model
 
-Record = Training | Judgement
+Record = Training | Judgement | Curve
 
 
 def _silent(*_: Any) -> None:
@@ -199,10 +202,59 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
     )
 
 
+def curve(options: CurveOptions, watch: Watch) -> Curve:
+    """Follow every image along its direction; keep where each one flips if asked to."""
+    folder = make_folder(options.output) if options.output else None
+    classifier, images = _subject(options, watch)
+    grid = options.grid()
+    found = trace_curve(
+        classifier,
+        images,
+        options.direction(),
+        grid,
+        batch_size=options.batch_size,
+        progress=watch.progress,
+    )
+    smallest = np.where(np.isnan(found.smallest), np.inf, found.smallest)[found.right[0]]
+    quantiles = (
+        np.quantile(smallest, QUANTILES, method="inverted_cdf")
+        if len(smallest)
+        else np.full(5, np.inf)
+    )
+    zeros = found.zero_gradients
+    files: tuple[str, ...] = ()
+    if folder:
+        files = (str(folder / CURVE_FILE),)
+        with whole_file(files[0]) as temporary, temporary.open("wb") as file:
+            np.savez(file, epsilons=grid, right=found.right, smallest_epsilon=found.smallest)
+    record = Curve(
+        model=_model_source(classifier),
+        data=_data_source(images),
+        attack=options.direction(),
+        n=len(images),
+        epsilons=grid,
+        correct=tuple(int(row.sum()) for row in found.right),
+        quantiles=tuple(float(one) if np.isfinite(one) else None for one in quantiles),
+        never=int(np.isinf(smallest).sum()),
+        back=int(np.any(~found.right[:-1] & found.right[1:], axis=0).sum()),
+        zero_gradients=zeros,
+        files=files,
+        warnings=(
+            (f"{zeros:,} of {len(images):,} images have a zero gradient: no epsilon moves them",)
+            if zeros
+            else ()
+        ),
+    )
+    if folder:
+        _write(folder, {"curve": options}, record.as_dict())
+    return record
+
+
 COMMANDS: Mapping[str, Callable[[Any, Watch], Record]] = {
     "train": train,
     "attack": attack,
     "eval": evaluate,
+    "curve": curve,
 }
 
 
@@ -217,7 +269,9 @@ def write_run(folder: str, sections: Mapping[str, Options], document: Mapping[st
     _write(make_folder(folder), sections, document)
 
 
-def _subject(options: AttackOptions | EvalOptions, watch: Watch) -> tuple[Classifier, ImageSet]:
+def _subject(
+    options: AttackOptions | EvalOptions | CurveOptions, watch: Watch
+) -> tuple[Classifier, ImageSet]:
     """The model and the test images, found to fit each other."""
     images = load_images(options.data, "test", options.limit)
     classifier = _classifier(options.model, watch)

@@ -13,7 +13,7 @@ from typing import Any
 
 from .experiment import Record
 from .family import Attack
-from .results import AttackResult, Judgement, Training, rate, wilson_interval
+from .results import QUANTILES, AttackResult, Curve, Judgement, Training, rate, wilson_interval
 
 Named = Sequence[tuple[str, Record]]
 
@@ -56,9 +56,7 @@ def as_csv(records: Named) -> str:
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for command, record in records:
-        results = record.results if isinstance(record, Judgement) else [record]
-        for result in results:
-            document = result.as_dict()
+        for document in _lines(record):
             settings = document.get("attack") or {}
             writer.writerow(
                 {
@@ -71,6 +69,19 @@ def as_csv(records: Named) -> str:
                 }
             )
     return text.getvalue()
+
+
+def _lines(record: Record) -> list[dict[str, Any]]:
+    """A record's results, each as one document."""
+    if isinstance(record, Judgement):
+        return [result.as_dict() for result in record.results]
+    document = record.as_dict()
+    if isinstance(record, Training):
+        return [document]
+    return [
+        {**document, **point, "attack": {**document["attack"], "epsilon": point["epsilon"]}}
+        for point in document["points"]
+    ]
 
 
 def print_table(record: Record, console: Any) -> None:
@@ -110,6 +121,9 @@ def _title(record: Record) -> tuple[str, str]:
     if isinstance(record, Training):
         return "Training", f"{subject} on {record.data.path}, {record.data.detail}"
     subject = f"{subject} on {record.data.path}, {record.data.detail}"
+    if isinstance(record, Curve):
+        attack = record.attack
+        return f"{attack.row.title} curve, {attack.norm.capitalize()}", subject
     if record.command == "attack":
         return _attack_title(record.results[0]), subject
     return "Accuracy under attack", subject
@@ -133,6 +147,7 @@ def _attack_title(result: AttackResult) -> str:
 
 def _rows(record: Record, *, intervals: bool) -> list[tuple[str, ...]]:
     """The header and the rows of the table; with room for it, 95 % intervals."""
+    rows: list[tuple[str, ...]]
     if isinstance(record, Training):
         last = record.epochs[-1]
         parts = [("training", last.correct, last.n), ("test", record.clean_correct, record.n)]
@@ -145,10 +160,24 @@ def _rows(record: Record, *, intervals: bool) -> list[tuple[str, ...]]:
                 for name, part, whole in parts
             ),
         ]
+    if isinstance(record, Curve):
+        rows = [
+            ("epsilon", "correct", "accuracy", "95 % interval"),
+            *(
+                (
+                    f"{epsilon:.4g}",
+                    _count(part),
+                    _percent(rate(part, record.n)),
+                    _interval(part, record.n),
+                )
+                for epsilon, part in zip(record.epsilons, record.correct, strict=True)
+            ),
+        ]
+        return rows if intervals else [row[:3] for row in rows]
     if record.command == "attack":
         [result] = record.results
         counted = [("clean", record.clean_correct), ("adversarial", result.adversarial_correct)]
-        rows: list[tuple[str, ...]] = [
+        rows = [
             ("images", "correct", "accuracy", "95 % interval"),
             *(
                 (
@@ -192,6 +221,8 @@ def _sentences(record: Record) -> list[str]:
         return [
             "Validation images were held out of the training images; test images decide nothing."
         ]
+    if isinstance(record, Curve):
+        return _curve_sentences(record)
     if record.command != "attack":
         return [
             "Success: images classified right before the attack and wrong after it. The interval "
@@ -215,6 +246,16 @@ def _sentences(record: Record) -> list[str]:
         norm = result.attack.norm.capitalize()
         moved = f"no image moved by more than {result.distance_max:.4g} in {norm}"
     return [*sentences, f"{zero}; {moved}."]
+
+
+def _curve_sentences(record: Curve) -> list[str]:
+    middle = record.quantiles[QUANTILES.index(0.5)]
+    half = f"at epsilon {middle:.4g}" if middle is not None else "at no epsilon of the curve"
+    course = "never rises" if record.is_monotone else "is not monotone"
+    return [
+        f"Half of the images classified right are turned {half}; {record.never:,} never are. "
+        f"The accuracy {course}; {record.back:,} images turn back at a larger epsilon."
+    ]
 
 
 def _warnings(record: Record) -> list[str]:

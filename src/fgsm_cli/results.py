@@ -6,6 +6,7 @@ such as the success rate where nothing was right to begin with, is None. No Tens
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
 from math import sqrt
 from statistics import NormalDist
 from typing import Any
@@ -204,6 +205,72 @@ class Judgement:
             "passed": self.passed,
             "files": list(self.files),
             "warnings": [*self.warnings, *found.get("warnings", ())],
+        }
+
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Accuracy at every epsilon along one direction an image: what ``fgsm curve`` finds.
+
+    correct: right answers at each epsilon.
+    quantiles: of the smallest epsilon that turns an image, over the images classified right to
+        begin with; None where that many are never turned.
+    never: how many of these no epsilon of the curve turns.
+    back: how many images are wrong at one epsilon and right at a larger one.
+    """
+
+    model: Source
+    data: Source
+    attack: Attack
+    n: int
+    epsilons: tuple[float, ...]
+    correct: tuple[int, ...]
+    quantiles: tuple[float | None, ...]
+    never: int
+    back: int
+    zero_gradients: int
+    files: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def is_monotone(self) -> bool:
+        """Whether accuracy never rises with epsilon; as measured, nothing is smoothed."""
+        return all(after <= before for before, after in pairwise(self.correct))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The JSON document."""
+        return {
+            "command": "curve",
+            "n": self.n,
+            "clean_accuracy": rate(self.correct[0], self.n),
+            "clean_correct": self.correct[0],
+            "attack": asdict(self.attack),
+            "points": [
+                {
+                    "epsilon": epsilon,
+                    "adversarial_correct": correct,
+                    "adversarial_accuracy": rate(correct, self.n),
+                    "adversarial_interval": wilson_interval(correct, self.n),
+                }
+                for epsilon, correct in zip(self.epsilons, self.correct, strict=True)
+            ],
+            "smallest_epsilon": {
+                "quantiles": {
+                    f"{share:g}": value
+                    for share, value in zip(QUANTILES, self.quantiles, strict=True)
+                },
+                "never": self.never,
+            },
+            "monotone": self.is_monotone,
+            "flip_back": self.back,
+            "zero_gradients": self.zero_gradients,
+            "model": asdict(self.model),
+            "data": asdict(self.data),
+            "files": list(self.files),
+            "warnings": list(self.warnings),
         }
 
 

@@ -18,6 +18,7 @@ from .. import __version__
 from ..config import (
     SECTIONS,
     AttackOptions,
+    CurveOptions,
     EvalOptions,
     Options,
     RunOptions,
@@ -52,6 +53,7 @@ SUMMARIES = {
     "train": "Train the MLP on an image set and report its clean accuracy.",
     "attack": "Attack a model: clean accuracy, adversarial accuracy, success rate.",
     "eval": "Judge a model under several attacks and epsilons, or on a saved adversarial set.",
+    "curve": "Accuracy at every epsilon, and where each image flips, from one gradient an image.",
     "run": "Run a whole experiment from a YAML file, its sections in order.",
 }
 
@@ -66,6 +68,10 @@ EXAMPLES = {
         "fgsm eval --epsilon 0.05 --epsilon 0.1 --attack fgsm --attack bim",
         "fgsm eval other.keras --examples adv.npz",
         "fgsm eval --epsilon 0.1 --fail-under 0.5",
+    ),
+    "curve": (
+        "fgsm curve --epsilon-max 0.3 --points 31",
+        "fgsm curve my_model.keras --attack fgm --epsilon-max 3 --format csv",
     ),
     "run": (
         "fgsm run configs/quickstart.yaml",
@@ -161,7 +167,12 @@ def _run(given: dict[str, Any]) -> int:
     return _gate([record for _, record in records])
 
 
-for _name, _class in (("train", TrainOptions), ("attack", AttackOptions), ("eval", EvalOptions)):
+for _name, _class in (
+    ("train", TrainOptions),
+    ("attack", AttackOptions),
+    ("eval", EvalOptions),
+    ("curve", CurveOptions),
+):
     _register(_name, _class, _single(_name), CONFIG)
 _register(
     "run",

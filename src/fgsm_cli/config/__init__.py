@@ -21,12 +21,14 @@ from .experiment_file import (
 )
 from .options import (
     CONFIG_FILE,
+    CURVE_FILE,
     DEFAULT_DIR,
     EXAMPLES_FILE,
     MODEL_FILE,
     RESULTS_FILE,
     SECTIONS,
     AttackOptions,
+    CurveOptions,
     EvalOptions,
     Options,
     RunOptions,
@@ -36,12 +38,14 @@ from .options import (
 
 __all__ = [
     "CONFIG_FILE",
+    "CURVE_FILE",
     "DEFAULT_DIR",
     "EXAMPLES_FILE",
     "MODEL_FILE",
     "RESULTS_FILE",
     "SECTIONS",
     "AttackOptions",
+    "CurveOptions",
     "EvalOptions",
     "Options",
     "RunOptions",

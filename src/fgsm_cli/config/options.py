@@ -26,6 +26,7 @@ MODEL_FILE = "model.keras"
 CONFIG_FILE = "config.yaml"
 RESULTS_FILE = "results.json"
 EXAMPLES_FILE = "adversarial.npz"
+CURVE_FILE = "curve.npz"
 
 
 def _text(value: Any) -> Any:
@@ -54,6 +55,8 @@ Text = Annotated[str, BeforeValidator(_text)]
 Widths = Annotated[
     tuple[Count, ...], BeforeValidator(_widths, json_schema_input_type=int | str | list[int | str])
 ]
+DirectName = Literal["fgsm", "fgm", "margin-fgsm"]
+Points = Annotated[int, Field(ge=2, le=1001)]
 Epsilons = Annotated[
     tuple[Epsilon, ...],
     Field(min_length=1),
@@ -258,6 +261,37 @@ class EvalOptions(_Judging):
         )
 
 
+class CurveOptions(SectionOptions):
+    """fgsm curve"""
+
+    model: Text = option(
+        f"{DEFAULT_DIR}/{MODEL_FILE}",
+        "Keras model to attack; the default one is trained first if absent.",
+        group="Model",
+    )
+    attack: DirectName = option(
+        "fgsm", "Attack of one step from the image.", group="Attack", short="-a"
+    )
+    epsilon_max: Epsilon = option(
+        0.3, "Where the curve ends, on the 0..1 pixel scale.", group="Attack", short="-e"
+    )
+    points: Points = option(31, "Epsilons of the grid, 0 and the end among them.", group="Attack")
+    norm: Norm | None = option(
+        None, "Norm of the ball. Default: the attack's own (fgm l2, others linf).", group="Attack"
+    )
+    loss: Loss | None = option(None, "Loss ascended. Default: the attack's own.", group="Attack")
+
+    def direction(self) -> Attack:
+        """The attack whose direction is followed, at the curve's end."""
+        return attack_named(self.attack, epsilon=self.epsilon_max, norm=self.norm, loss=self.loss)
+
+    def grid(self) -> tuple[float, ...]:
+        """The epsilons, evenly from 0 to the end."""
+        return tuple(
+            round(self.epsilon_max * step / (self.points - 1), 12) for step in range(self.points)
+        )
+
+
 class RunOptions(Options):
     """fgsm run: what is set here rules every section of the file."""
 
@@ -280,6 +314,7 @@ SECTIONS: dict[str, type[Options]] = {
     "train": TrainOptions,
     "attack": AttackOptions,
     "eval": EvalOptions,
+    "curve": CurveOptions,
     "run": RunOptions,
 }
 

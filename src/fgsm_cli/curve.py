@@ -1,0 +1,123 @@
+"""The whole curve from one gradient: accuracy at every epsilon, and where each image flips.
+
+    found = trace_curve(classifier, images, attack, epsilons, batch_size=1000, progress=progress)
+
+A direct attack (one step from the image) has one direction for every epsilon. So a gradient an
+image is all that is taken; the rest is moving along it and asking the model.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .attacks import aims
+from .backend import compiled, tf
+from .data import PIXEL_RANGE, ImageSet
+from .evaluation import check_budget, gradient_of, look_at
+from .family import Attack
+from .models import Classifier
+from .norms import NORMS
+from .training import Progress
+
+RESOLUTION = 1e-4
+
+
+@dataclass(frozen=True)
+class Traced:
+    """What was found of each image along its direction.
+
+    right: (epsilons, n), whether it is classified right at each epsilon of the grid.
+    smallest: (n,), the smallest epsilon found at which it is wrong, on a forward pass; 0 where
+        it is wrong to begin with, NaN where it is right at every epsilon tried.
+    zero_gradients: how many images have a gradient that is zero in every pixel.
+    """
+
+    right: NDArray[np.bool_]
+    smallest: NDArray[np.float64]
+    zero_gradients: int
+
+
+def trace_curve(
+    classifier: Classifier,
+    images: ImageSet,
+    attack: Attack,
+    epsilons: Sequence[float],
+    *,
+    batch_size: int,
+    progress: Progress,
+) -> Traced:
+    """Follow each image along its one direction, over a rising grid of epsilons from 0.
+
+    The first epsilon of the grid that turns an image is narrowed down by bisection between it
+    and the one before, to 1e-4. An image may turn back farther on; the grid shows it.
+    Raises FgsmError if an image leaves the budget or the pixel range.
+    """
+    n, grid = len(images), np.array(epsilons)
+    right, smallest, zeros = np.zeros((len(grid), n), bool), np.full(n, np.nan), 0
+    look, gradient, ask = (
+        look_at(classifier),
+        gradient_of(classifier, attack.loss),
+        _ask(classifier),
+    )
+    toward = -1 if attack.target is not None else 1
+    for start in range(0, n, batch_size):
+        places = np.arange(start, min(start + batch_size, n))
+        batch = images.take(places)
+        x, y = tf.constant(batch.pixels()), tf.constant(batch.labels)
+        slopes, zero, *_ = gradient(x, aims(attack, look(x, y)[0], y, places, 0))
+        direction = toward * NORMS[attack.norm].steepest(slopes)
+        stands = functools.partial(_stands, ask, x, direction, y)
+        rows = np.stack([stands(np.full(len(places), epsilon)) for epsilon in grid])
+        right[:, places], smallest[places] = rows, _narrowed(stands, rows, grid)
+        zeros += int(zero)
+        _audit(attack, x, direction, float(grid[-1]))
+        progress("Tracing", start + len(places), n, "")
+    return Traced(right, smallest, zeros)
+
+
+Stands = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
+
+
+def _stands(ask: Any, x: Any, direction: Any, y: Any, lengths: NDArray[np.float64]) -> Any:
+    """Which images are right this far along their direction, each at a length of its own."""
+    return ask(x, direction, tf.constant(lengths, tf.float32), y).numpy()
+
+
+def _ask(classifier: Classifier) -> Any:
+    """Compiled: (x, direction, lengths, y) -> which images are classified right."""
+
+    @compiled
+    def ask(x: Any, direction: Any, lengths: Any, y: Any) -> Any:
+        far = tf.reshape(lengths, (-1, *([1] * (x.shape.rank - 1))))
+        scores = classifier(tf.clip_by_value(x + far * direction, *PIXEL_RANGE))
+        finite = tf.reduce_all(tf.math.is_finite(scores), axis=1)
+        return tf.equal(tf.argmax(scores, axis=1), y) & finite
+
+    return ask
+
+
+def _narrowed(
+    stands: Stands, right: NDArray[np.bool_], grid: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """By bisection, the smallest epsilon found wrong; every value returned was asked."""
+    turned = ~right.all(axis=0)
+    first = np.argmin(right, axis=0)
+    high = np.where(turned, grid[first], grid[-1])
+    low = np.where(turned & (first > 0), grid[first - 1], high)
+    while (high - low).max() > RESOLUTION:
+        middle = (low + high) / 2
+        standing = stands(middle)
+        low, high = np.where(standing, middle, low), np.where(standing, high, middle)
+    return np.where(turned, high, np.nan)
+
+
+def _audit(attack: Attack, x: Any, direction: Any, farthest: float) -> None:
+    """Check the largest step in float64; the smaller ones go the same way."""
+    x_adv = tf.clip_by_value(x + tf.constant(farthest, x.dtype) * direction, *PIXEL_RANGE)
+    moved = NORMS[attack.norm].size(tf.cast(x_adv, tf.float64) - tf.cast(x, tf.float64)).numpy()
+    low, high = float(tf.reduce_min(x_adv)), float(tf.reduce_max(x_adv))
+    check_budget(replace(attack, epsilon=farthest), moved[np.isfinite(moved)], low, high)
