@@ -35,9 +35,9 @@ def test_the_curve_is_the_attack_at_every_epsilon(attack, classifier, images):
     grid = tuple(attack.epsilon * 10 * share for share in GRID)
     found = traced(classifier, images, attack, grid)
     contests = [(attack_named(attack.name, epsilon=epsilon),) for epsilon in grid]
-    _, results, _ = judge(
+    results = judge(
         classifier, images, contests, batch_size=300, seed=0, progress=lambda *_: None
-    )
+    ).results
     assert found.right.sum(axis=1).tolist() == [one.adversarial_correct for one in results]
 
 

@@ -18,7 +18,7 @@ from fgsm_cli.results import GradientHealth, Worst
 def judged(classifier, images, *contests, batch_size=400, seed=0, keep=None):
     """The clean count, the results and the warnings; a lone attack is a contest of one."""
     contests = [one if isinstance(one, tuple) else (one,) for one in contests]
-    right, results, warnings = judge(
+    found = judge(
         classifier,
         images,
         contests,
@@ -27,7 +27,8 @@ def judged(classifier, images, *contests, batch_size=400, seed=0, keep=None):
         progress=lambda *_: None,
         keep=keep,
     )
-    return right.sum(), results, warnings
+    assert [row.sum() for row in found.still] == [one.adversarial_correct for one in found.results]
+    return found.right.sum(), found.results, found.warnings
 
 
 def predictions(classifier, x):

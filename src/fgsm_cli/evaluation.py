@@ -38,6 +38,20 @@ Aim = tuple[Loss, Any, Labels]
 BUDGET_TOLERANCE = 1e-6
 
 
+@dataclass(frozen=True)
+class Judged:
+    """What a judgement found, image by image and in sum.
+
+    right: (n,), which clean images are classified right. still: (contests, n), which are after
+    each contest. results: one a contest. warnings: what concerns the model.
+    """
+
+    right: Flags
+    still: Flags
+    results: tuple[AttackResult, ...]
+    warnings: tuple[str, ...]
+
+
 @dataclass
 class _Outcome:
     """What became of each image under one contest."""
@@ -90,7 +104,7 @@ def judge(
     seed: int,
     progress: Progress,
     keep: Keep | None = None,
-) -> tuple[Flags, tuple[AttackResult, ...], tuple[str, ...]]:
+) -> Judged:
     """Attack every image in every contest; count what is still right.
 
     contests: each one attack, or several whose per-sample worst is wanted. Of a contest's tries
@@ -99,7 +113,6 @@ def judge(
     keep(position, indices, x_adv) receives the adversarial images of the contest at that
         position; an image turned by a later try comes again.
 
-    Returns which clean images are right, one result a contest, and warnings about the model.
     Raises FgsmError if an attack leaves its budget or the pixel range.
     """
     n = len(images)
@@ -126,7 +139,12 @@ def judge(
         _result(contest, outcome, clean, n)
         for contest, outcome in zip(contests, outcomes, strict=True)
     )
-    return clean.right, results, tuple(_model_warnings(classifier, clean))
+    return Judged(
+        right=clean.right,
+        still=np.stack([outcome.still for outcome in outcomes]),
+        results=results,
+        warnings=tuple(_model_warnings(classifier, clean)),
+    )
 
 
 def _batches(

@@ -20,6 +20,7 @@ from .config import (
     DEFAULT_DIR,
     EXAMPLES_FILE,
     MODEL_FILE,
+    OUTCOMES_FILE,
     RESULTS_FILE,
     AttackOptions,
     CurveOptions,
@@ -29,9 +30,9 @@ from .config import (
     dump_experiment,
 )
 from .curve import trace_curve
-from .data import ImageSet, load_images
+from .data import MNIST_SHA256, ImageSet, load_images
 from .errors import FgsmError
-from .evaluation import judge, judge_examples
+from .evaluation import Judged, judge, judge_examples
 from .examples import load_examples, save_examples
 from .files import make_folder, sha256, whole_file
 from .models import Classifier, build_mlp, inspect, load_classifier, save_model
@@ -125,7 +126,7 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
         if kept is not None:
             kept[indices] = x_adv
 
-    right, results, warnings = judge(
+    judged = judge(
         classifier,
         images,
         options.contests(),
@@ -141,13 +142,14 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
         model=_model_source(classifier),
         data=_data_source(images),
         n=len(images),
-        clean_correct=int(right.sum()),
-        results=results,
-        warnings=warnings,
+        clean_correct=int(judged.right.sum()),
+        results=judged.results,
+        warnings=judged.warnings,
         fail_under=options.fail_under,
         files=(target,) if target else (),
     )
     if folder:
+        _write_outcomes(folder, judged)
         _write(folder, {"attack": options}, record.as_dict())
     return record
 
@@ -159,7 +161,7 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
         record = _evaluate_examples(options, options.examples, watch)
     else:
         classifier, images = _subject(options, watch)
-        right, results, warnings = judge(
+        judged = judge(
             classifier,
             images,
             options.contests(),
@@ -172,11 +174,13 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
             model=_model_source(classifier),
             data=_data_source(images),
             n=len(images),
-            clean_correct=int(right.sum()),
-            results=results,
-            warnings=warnings,
+            clean_correct=int(judged.right.sum()),
+            results=judged.results,
+            warnings=judged.warnings,
             fail_under=options.fail_under,
         )
+        if folder:
+            _write_outcomes(folder, judged)
     if folder:
         _write(folder, {"eval": options}, record.as_dict())
     return record
@@ -302,11 +306,18 @@ def _model_source(classifier: Classifier) -> Source:
 
 
 def _data_source(images: ImageSet) -> Source:
-    return Source(images.name, None, f"{len(images):,} {images.split} images")
+    digest = MNIST_SHA256 if images.name == "mnist" else sha256(images.name)
+    return Source(images.name, digest, f"{len(images):,} {images.split} images")
 
 
 def _config_text(sections: Mapping[str, Options]) -> str:
     return f"# fgsm {__version__}; run again with: fgsm run FILE\n{dump_experiment(sections)}"
+
+
+def _write_outcomes(folder: Path, judged: Judged) -> None:
+    """Keep the answers image by image, for ``fgsm compare``."""
+    with whole_file(folder / OUTCOMES_FILE) as temporary, temporary.open("wb") as file:
+        np.savez(file, right=judged.right, still=judged.still)
 
 
 def _write(folder: Path, sections: Mapping[str, Options], document: Mapping[str, Any]) -> None:

@@ -9,13 +9,25 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
 from .experiment import Record
 from .family import Attack
-from .results import QUANTILES, AttackResult, Curve, Judgement, Training, rate, wilson_interval
+from .results import (
+    QUANTILES,
+    AttackResult,
+    Comparison,
+    Curve,
+    Judgement,
+    Training,
+    Verification,
+    rate,
+    wilson_interval,
+)
 
-Named = Sequence[tuple[str, Record]]
+Shown = Record | Comparison | Verification
+Named = Sequence[tuple[str, Shown]]
 
 CSV_COLUMNS = (
     "command",
@@ -51,8 +63,19 @@ def as_json(document: Mapping[str, Any]) -> str:
 
 
 def as_csv(records: Named) -> str:
-    """One line a result under one header, the same columns for every command."""
+    """One line a result under one header, the same columns for every command that judges.
+
+    Comparisons and verifications have columns of their own: the fields of what they list.
+    """
     text = io.StringIO()
+    [(_, only)] = records if len(records) == 1 else [("", None)]
+    if isinstance(only, Comparison | Verification):
+        listed = only.pairs if isinstance(only, Comparison) else only.checks
+        columns = [field.name for field in fields(listed[0])]
+        plain = csv.DictWriter(text, columns, lineterminator="\n")
+        plain.writeheader()
+        plain.writerows(asdict(one) for one in listed)
+        return text.getvalue()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for command, record in records:
@@ -64,17 +87,19 @@ def as_csv(records: Named) -> str:
                     **settings,
                     "command": command,
                     "attack": settings.get("name"),
-                    "model": record.model.path,
-                    "data": f"{record.data.path}: {record.data.detail}",
+                    "model": document["model"]["path"],
+                    "data": "{path}: {detail}".format(**document["data"]),
                 }
             )
     return text.getvalue()
 
 
-def _lines(record: Record) -> list[dict[str, Any]]:
+def _lines(record: Shown) -> list[dict[str, Any]]:
     """A record's results, each as one document."""
     if isinstance(record, Judgement):
-        return [result.as_dict() for result in record.results]
+        whole = record.as_dict()
+        origin = {key: whole[key] for key in ("model", "data")}
+        return [{**result.as_dict(), **origin} for result in record.results]
     document = record.as_dict()
     if isinstance(record, Training):
         return [document]
@@ -84,7 +109,7 @@ def _lines(record: Record) -> list[dict[str, Any]]:
     ]
 
 
-def print_table(record: Record, console: Any) -> None:
+def print_table(record: Shown, console: Any) -> None:
     """The record for people, on a rich console; nothing in it is cut off, however narrow."""
     from rich.measure import Measurement
     from rich.table import Table
@@ -112,11 +137,15 @@ def print_table(record: Record, console: Any) -> None:
         say(sentence)
     for warning in _warnings(record):
         say(f"Warning: {warning}.", "yellow")
-    for file in record.files:
+    for file in getattr(record, "files", ()):
         say(f"Saved: {file}", "dim")
 
 
-def _title(record: Record) -> tuple[str, str]:
+def _title(record: Shown) -> tuple[str, str]:
+    if isinstance(record, Comparison):
+        return "Comparison", f"a: {record.a}, b: {record.b}"
+    if isinstance(record, Verification):
+        return "Verification", record.folder
     subject = f"{record.model.path} ({record.model.detail})"
     if isinstance(record, Training):
         return "Training", f"{subject} on {record.data.path}, {record.data.detail}"
@@ -145,9 +174,30 @@ def _attack_title(result: AttackResult) -> str:
     return ", ".join(parts)
 
 
-def _rows(record: Record, *, intervals: bool) -> list[tuple[str, ...]]:
+def _rows(record: Shown, *, intervals: bool) -> list[tuple[str, ...]]:
     """The header and the rows of the table; with room for it, 95 % intervals."""
     rows: list[tuple[str, ...]]
+    if isinstance(record, Comparison):
+        return [
+            ("right after", "a", "b", "only a", "only b", "p"),
+            *(
+                (
+                    pair.what,
+                    _percent(rate(pair.both + pair.only_a, pair.n)),
+                    _percent(rate(pair.both + pair.only_b, pair.n)),
+                    _count(pair.only_a),
+                    _count(pair.only_b),
+                    f"{pair.p_value:.3g}",
+                )
+                for pair in record.pairs
+            ),
+        ]
+    if isinstance(record, Verification):
+        differing = [check for check in record.checks if not check.agrees]
+        return [
+            ("check", "recorded", "found"),
+            *((check.what, _short(check.recorded), _short(check.found)) for check in differing),
+        ]
     if isinstance(record, Training):
         last = record.epochs[-1]
         parts = [("training", last.correct, last.n), ("test", record.clean_correct, record.n)]
@@ -216,7 +266,16 @@ def _rows(record: Record, *, intervals: bool) -> list[tuple[str, ...]]:
     return rows if intervals else [row[:5] for row in rows]
 
 
-def _sentences(record: Record) -> list[str]:
+def _sentences(record: Shown) -> list[str]:
+    if isinstance(record, Comparison):
+        return [
+            "p: how often chance alone would split the images on which the two differ at least so "
+            "unevenly (exact McNemar test, two-sided)."
+        ]
+    if isinstance(record, Verification):
+        agreeing = sum(check.agrees for check in record.checks)
+        verdict = "The run is confirmed" if record.agrees else "The run is NOT confirmed"
+        return [f"{verdict}: {agreeing} of {len(record.checks)} checks agree to the digit."]
     if isinstance(record, Training):
         return [
             "Validation images were held out of the training images; test images decide nothing."
@@ -258,7 +317,7 @@ def _curve_sentences(record: Curve) -> list[str]:
     ]
 
 
-def _warnings(record: Record) -> list[str]:
+def _warnings(record: Shown) -> list[str]:
     own = [
         warning
         for result in (record.results if isinstance(record, Judgement) else ())
@@ -282,3 +341,8 @@ def _percent(share: float | None) -> str:
 def _interval(part: int | None, whole: int) -> str:
     ends = wilson_interval(part, whole)
     return "-" if ends is None else f"{100 * ends[0]:.1f} to {100 * ends[1]:.1f} %"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else f"{text[:36]} ..."

@@ -202,6 +202,43 @@ _register(
 )
 
 
+Format = Annotated[
+    str,
+    typer.Option("--format", "-f", metavar="table|json|csv", help="How the result is printed."),
+]
+
+
+@app.command(help="Two result folders side by side: who is right where, and whether by chance.")
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help="Output folder of attack or eval.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Another, of the same images.")],
+    format: Format = "table",
+) -> int:
+    """Compare two runs on the same images."""
+    options = build(Options, {"format": format}, {"format": "--format"})
+    with watched():
+        from .. import comparison
+
+        record = comparison.compare(a, b)
+    show([("compare", record)], options.format, record.as_dict())
+    return DONE
+
+
+@app.command(help="Compute a finished run anew: exit code 1 unless it agrees to the digit.")
+def verify(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Output folder of any command.")],
+    format: Format = "table",
+) -> int:
+    """Check a finished run against its own config.yaml."""
+    options = build(Options, {"format": format}, {"format": "--format"})
+    with watched() as watch:
+        from .. import comparison
+
+        record = comparison.verify(folder, watch)
+    show([("verify", record)], options.format, record.as_dict())
+    return DONE if record.agrees else GATE_FAILED
+
+
 @app.command()
 def schema() -> int:
     """Print the JSON schema of an experiment file, for editors."""

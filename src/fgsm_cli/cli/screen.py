@@ -11,7 +11,8 @@ from ..errors import FgsmError
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..experiment import Record, Watch
+    from ..experiment import Watch
+    from ..report import Shown
 
 
 def console(*, stderr: bool = False, file: Any = None) -> "Console":
@@ -87,7 +88,7 @@ def _without_matplotlib() -> Iterator[None]:
             del sys.modules["matplotlib"]
 
 
-def show(records: "Sequence[tuple[str, Record]]", format: str, document: Any) -> None:
+def show(records: "Sequence[tuple[str, Shown]]", format: str, document: Any) -> None:
     """Put records on stdout: tables, one JSON document, or one CSV."""
     from .. import report
 

@@ -27,6 +27,7 @@ CONFIG_FILE = "config.yaml"
 RESULTS_FILE = "results.json"
 EXAMPLES_FILE = "adversarial.npz"
 CURVE_FILE = "curve.npz"
+OUTCOMES_FILE = "outcomes.npz"
 
 
 def _text(value: Any) -> Any:

@@ -1,0 +1,134 @@
+"""Finished runs looked at again: two side by side, or one computed anew.
+
+compare("runs/a", "runs/b").pairs       # who is right where, with an exact McNemar test
+verify("runs/a", Watch()).agrees        # whether config.yaml still gives results.json
+"""
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .config import CONFIG_FILE, OUTCOMES_FILE, RESULTS_FILE, SECTIONS, build, read_experiment
+from .data import open_arrays
+from .errors import FgsmError
+from .experiment import COMMANDS, Watch
+from .files import sha256
+from .results import Check, Comparison, Pair, Verification
+
+# What a rerun cannot or need not repeat: where files went, and their bytes (which hold dates).
+_NOT_COMPARED = ("files", "versions", "model", "data")
+
+
+def compare(a: str, b: str) -> Comparison:
+    """Two folders of ``attack`` or ``eval`` on the same images: their answers, image by image.
+
+    Results are paired by attack, norm and epsilon; the clean answers are compared too.
+    Raises FgsmError for folders without such results, or from different images.
+    """
+    first, second = _document(a), _document(b)
+    for document, folder in ((first, a), (second, b)):
+        if document.get("command") not in ("attack", "eval"):
+            raise FgsmError(
+                f"{folder} must hold the results of attack or eval. "
+                f"Received: {document.get('command')}"
+            )
+    if first["data"] != second["data"]:
+        raise FgsmError(
+            f"{a} and {b} must be of the same images. "
+            f"Received: {_told(first['data'])} and {_told(second['data'])}"
+        )
+    (right_a, still_a), (right_b, still_b) = _outcomes(a), _outcomes(b)
+    names_a, names_b = _names(first), _names(second)
+    shared = [name for name in names_a if name in names_b]
+    pairs = [_pair("clean", right_a, right_b)]
+    pairs += [
+        _pair(name, still_a[names_a.index(name)], still_b[names_b.index(name)]) for name in shared
+    ]
+    alone = sorted({*names_a, *names_b} - {*shared})
+    return Comparison(
+        a, b, tuple(pairs), tuple(f"{name} is in one of the folders only" for name in alone)
+    )
+
+
+def _pair(what: str, a: NDArray[np.bool_], b: NDArray[np.bool_]) -> Pair:
+    from scipy.stats import binomtest  # a second to import, which only this command needs
+
+    only_a, only_b = int(np.sum(a & ~b)), int(np.sum(b & ~a))
+    differ = only_a + only_b
+    p_value = binomtest(only_a, differ).pvalue if differ else 1.0
+    return Pair(what, int(np.sum(a & b)), only_a, only_b, int(np.sum(~a & ~b)), float(p_value))
+
+
+def _names(document: Mapping[str, Any]) -> list[str]:
+    attacks = [one["attack"] for one in document.get("results", [document])]
+    return [f"{one['name']} {one['norm']} {one['epsilon']:.6g}" for one in attacks if one]
+
+
+def _told(data: Mapping[str, Any]) -> str:
+    return f"{data['path']} ({data['detail']})"
+
+
+def _outcomes(folder: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    path = Path(folder) / OUTCOMES_FILE
+    if not path.exists():
+        raise FgsmError(f"{folder} holds no {OUTCOMES_FILE}; expected the output of attack or eval")
+    with open_arrays(str(path)) as arrays:
+        return arrays["right"], arrays["still"]
+
+
+def _document(folder: str) -> dict[str, Any]:
+    path = Path(folder) / RESULTS_FILE
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FgsmError(f"{folder} is no finished run: {path}: {error.strerror}") from None
+    except ValueError:
+        raise FgsmError(f"{path} is damaged: not a JSON document") from None
+    if not isinstance(document, dict):
+        raise FgsmError(f"{path} is damaged: not the results of a run")
+    return document
+
+
+def verify(folder: str, watch: Watch) -> Verification:
+    """Compute a finished run anew from its config.yaml, and say what agrees to the digit.
+
+    The files it names are checked by sha256, every number of results.json is compared with a
+    fresh run that writes nowhere near the old one. Other versions of the libraries are told.
+    Raises FgsmError for a folder that holds no finished run.
+    """
+    document = _document(folder)
+    sections = read_experiment(str(Path(folder) / CONFIG_FILE))
+    checks: list[Check] = []
+    warnings: list[str] = []
+    for name in (name for name in sections if name != "run"):
+        recorded = document if document.get("command") == name else document.get(name)
+        if not isinstance(recorded, dict):
+            raise FgsmError(f"{folder} is damaged: {RESULTS_FILE} has no results of {name}")
+        model = recorded["model"]
+        if name != "train":
+            found = sha256(model["path"]) if Path(model["path"]).exists() else None
+            checks.append(Check(f"{name}: sha256 of {model['path']}", model["sha256"], found))
+        with tempfile.TemporaryDirectory() as elsewhere:
+            values = {**sections[name], "output": elsewhere}
+            values.pop("save", None)
+            record = COMMANDS[name](build(SECTIONS[name], values), watch)
+        fresh = json.loads(json.dumps(record.as_dict()))
+        if recorded["data"]["sha256"] is not None:
+            digests = (one["data"]["sha256"] for one in (recorded, fresh))
+            checks.append(Check(f"{name}: sha256 of {recorded['data']['path']}", *digests))
+        checks += [
+            Check(f"{name}: {key}", value, fresh.get(key))
+            for key, value in recorded.items()
+            if key not in _NOT_COMPARED
+        ]
+        warnings += [
+            f"{library} was {before} then and is {fresh['versions'].get(library)} now"
+            for library, before in recorded.get("versions", {}).items()
+            if fresh["versions"].get(library) != before
+        ]
+    return Verification(folder, tuple(checks), tuple(dict.fromkeys(warnings)))

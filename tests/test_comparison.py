@@ -1,0 +1,121 @@
+"""Two runs side by side, and one computed anew."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from fgsm_cli import FgsmError
+from fgsm_cli.comparison import compare, verify
+from fgsm_cli.config import AttackOptions, EvalOptions, TrainOptions
+from fgsm_cli.experiment import Watch, attack, evaluate, train
+
+
+@pytest.fixture
+def runs(tmp_path: Path, model_file: Path) -> Path:
+    """Two attacks and an evaluation on the same 200 images, and one on fewer."""
+    shared = {"model": str(model_file), "limit": 200}
+    attack(AttackOptions(**shared, output=str(tmp_path / "fgsm")), Watch())
+    attack(AttackOptions(**shared, loss="margin", output=str(tmp_path / "margin")), Watch())
+    both = EvalOptions(**shared, attack=("bim", "fgsm"), steps=3, output=str(tmp_path / "eval"))
+    evaluate(both, Watch())
+    attack(AttackOptions(model=str(model_file), limit=100, output=str(tmp_path / "fewer")), Watch())
+    return tmp_path
+
+
+def answers(folder: Path) -> np.ndarray:
+    with np.load(folder / "outcomes.npz", allow_pickle=False) as arrays:
+        return arrays["still"]
+
+
+def test_pairs_are_counted_image_by_image(runs):
+    found = compare(str(runs / "fgsm"), str(runs / "margin"))
+    clean, attacked = found.pairs
+    assert (clean.only_a, clean.only_b, clean.p_value) == (0, 0, 1)
+    [a], [b] = answers(runs / "fgsm"), answers(runs / "margin")
+    assert (attacked.only_a, attacked.only_b) == (np.sum(a & ~b), np.sum(b & ~a))
+    assert attacked.both == np.sum(a & b)
+    assert attacked.n == 200
+    assert found.warnings == ()
+
+
+def test_the_p_value_is_the_exact_binomial_one(runs):
+    [a], [b] = answers(runs / "fgsm"), answers(runs / "margin").copy()
+    b[:20] = ~a[:20]
+    with np.load(runs / "margin" / "outcomes.npz") as arrays:
+        right = arrays["right"]
+    np.savez(runs / "margin" / "outcomes.npz", right=right, still=b[np.newaxis])
+    pair = compare(str(runs / "fgsm"), str(runs / "margin")).pairs[1]
+    expected = binomtest(pair.only_a, pair.only_a + pair.only_b).pvalue
+    assert pair.p_value == pytest.approx(expected)
+    assert pair.only_a + pair.only_b >= 20
+
+
+def test_results_are_paired_by_attack_whatever_their_order(runs):
+    found = compare(str(runs / "fgsm"), str(runs / "eval"))
+    assert [pair.what for pair in found.pairs] == ["clean", "fgsm linf 0.1"]
+    assert (found.pairs[1].only_a, found.pairs[1].only_b) == (0, 0)
+    assert found.warnings == ("bim linf 0.1 is in one of the folders only",)
+
+
+def test_other_images_are_refused(runs):
+    with pytest.raises(FgsmError, match="must be of the same images. Received: mnist .200 test"):
+        compare(str(runs / "fgsm"), str(runs / "fewer"))
+
+
+def test_what_is_no_run_is_refused(runs, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FgsmError, match="is no finished run"):
+        compare(str(runs / "fgsm"), str(tmp_path / "empty"))
+    with pytest.raises(FgsmError, match="is no finished run"):
+        verify(str(tmp_path / "empty"), Watch())
+    (tmp_path / "empty" / "results.json").write_text("{")
+    with pytest.raises(FgsmError, match="is damaged: not a JSON document"):
+        verify(str(tmp_path / "empty"), Watch())
+
+
+@pytest.mark.parametrize("name", ["fgsm", "eval"])
+def test_a_run_agrees_with_itself_and_nothing_is_written(name, runs):
+    before = {path: path.read_bytes() for path in runs.rglob("*") if path.is_file()}
+    found = verify(str(runs / name), Watch())
+    assert found.agrees, [check for check in found.checks if not check.agrees]
+    assert len(found.checks) >= 8
+    assert {path: path.read_bytes() for path in runs.rglob("*") if path.is_file()} == before
+
+
+def test_a_number_that_was_changed_is_found(runs):
+    path = runs / "fgsm" / "results.json"
+    document = json.loads(path.read_text())
+    document["adversarial_correct"] += 1
+    path.write_text(json.dumps(document))
+    found = verify(str(runs / "fgsm"), Watch())
+    assert [check.what for check in found.checks if not check.agrees] == [
+        "attack: adversarial_correct"
+    ]
+
+
+def test_a_model_that_was_changed_is_found(runs, tmp_path, model_file):
+    copy = tmp_path / "copy.keras"
+    copy.write_bytes(model_file.read_bytes())
+    attack(AttackOptions(model=str(copy), limit=50, output=str(tmp_path / "copied")), Watch())
+    train(TrainOptions(output=str(tmp_path / "other"), hidden=(8,), epochs=1, limit=500), Watch())
+    copy.write_bytes((tmp_path / "other" / "model.keras").read_bytes())
+    found = verify(str(tmp_path / "copied"), Watch())
+    assert "attack: sha256 of" in next(check.what for check in found.checks if not check.agrees)
+
+
+def test_a_training_is_repeated_to_the_digit(tmp_path):
+    options = TrainOptions(output=str(tmp_path / "t"), hidden=(8,), epochs=1, limit=1000)
+    train(options, Watch())
+    assert verify(str(tmp_path / "t"), Watch()).agrees
+
+
+def test_other_versions_are_told(runs):
+    path = runs / "fgsm" / "results.json"
+    document = json.loads(path.read_text())
+    document["versions"]["keras"] = "1.0"
+    path.write_text(json.dumps(document))
+    [warning] = verify(str(runs / "fgsm"), Watch()).warnings
+    assert warning.startswith("keras was 1.0 then and is ")
