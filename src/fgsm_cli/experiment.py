@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import __version__
+from .audit import audit as run_checks
 from .config import (
     CONFIG_FILE,
     CURVE_FILE,
@@ -23,6 +24,7 @@ from .config import (
     OUTCOMES_FILE,
     RESULTS_FILE,
     AttackOptions,
+    AuditOptions,
     CurveOptions,
     EvalOptions,
     Options,
@@ -36,11 +38,11 @@ from .evaluation import Judged, judge, judge_examples
 from .examples import load_examples, save_examples
 from .files import make_folder, sha256, whole_file
 from .models import Classifier, build_mlp, inspect, load_classifier, save_model
-from .results import QUANTILES, Curve, Epoch, Judgement, Source, Training
+from .results import QUANTILES, Audit, Curve, Epoch, Judgement, Source, Training
 from .training import Progress, count_correct
 from .training import train as train_model
 
-Record = Training | Judgement | Curve
+Record = Training | Judgement | Curve | Audit
 
 
 def _silent(*_: Any) -> None:
@@ -254,11 +256,31 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
     return record
 
 
+def audit(options: AuditOptions, watch: Watch) -> Audit:
+    """Check whether the model's accuracy under attack can be trusted."""
+    folder = make_folder(options.output) if options.output else None
+    classifier, images = _subject(options, watch)
+    findings = run_checks(
+        classifier,
+        images,
+        load_images(options.data, "train"),
+        epsilon=options.epsilon,
+        batch_size=options.batch_size,
+        seed=options.seed,
+        progress=watch.progress,
+    )
+    record = Audit(_model_source(classifier), _data_source(images), options.epsilon, findings)
+    if folder:
+        _write(folder, {"audit": options}, record.as_dict())
+    return record
+
+
 COMMANDS: Mapping[str, Callable[[Any, Watch], Record]] = {
     "train": train,
     "attack": attack,
     "eval": evaluate,
     "curve": curve,
+    "audit": audit,
 }
 
 
@@ -274,7 +296,7 @@ def write_run(folder: str, sections: Mapping[str, Options], document: Mapping[st
 
 
 def _subject(
-    options: AttackOptions | EvalOptions | CurveOptions, watch: Watch
+    options: AttackOptions | EvalOptions | CurveOptions | AuditOptions, watch: Watch
 ) -> tuple[Classifier, ImageSet]:
     """The model and the test images, found to fit each other."""
     images = load_images(options.data, "test", options.limit)

@@ -17,6 +17,7 @@ from .family import Attack
 from .results import (
     QUANTILES,
     AttackResult,
+    Audit,
     Comparison,
     Curve,
     Judgement,
@@ -69,8 +70,8 @@ def as_csv(records: Named) -> str:
     """
     text = io.StringIO()
     [(_, only)] = records if len(records) == 1 else [("", None)]
-    if isinstance(only, Comparison | Verification):
-        listed = only.pairs if isinstance(only, Comparison) else only.checks
+    if isinstance(only, Comparison | Verification | Audit):
+        listed = _listed(only)
         columns = [field.name for field in fields(listed[0])]
         plain = csv.DictWriter(text, columns, lineterminator="\n")
         plain.writeheader()
@@ -94,6 +95,12 @@ def as_csv(records: Named) -> str:
     return text.getvalue()
 
 
+def _listed(record: Comparison | Verification | Audit) -> Sequence[Any]:
+    if isinstance(record, Comparison):
+        return record.pairs
+    return record.checks if isinstance(record, Verification) else record.findings
+
+
 def _lines(record: Shown) -> list[dict[str, Any]]:
     """A record's results, each as one document."""
     if isinstance(record, Judgement):
@@ -101,7 +108,7 @@ def _lines(record: Shown) -> list[dict[str, Any]]:
         origin = {key: whole[key] for key in ("model", "data")}
         return [{**result.as_dict(), **origin} for result in record.results]
     document = record.as_dict()
-    if isinstance(record, Training):
+    if not isinstance(record, Curve):
         return [document]
     return [
         {**document, **point, "attack": {**document["attack"], "epsilon": point["epsilon"]}}
@@ -125,7 +132,8 @@ def print_table(record: Shown, console: Any) -> None:
     table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
     header, *rows = _rows(record, intervals=console.width >= 60)
     for position, name in enumerate(header):
-        table.add_column(name, justify="left" if position == 0 else "right", no_wrap=True)
+        words = position == 0 or isinstance(record, Audit | Verification)
+        table.add_column(name, justify="left" if words else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     needed = Measurement.get(console, console.options.update_width(1000), table).maximum
@@ -150,6 +158,8 @@ def _title(record: Shown) -> tuple[str, str]:
     if isinstance(record, Training):
         return "Training", f"{subject} on {record.data.path}, {record.data.detail}"
     subject = f"{subject} on {record.data.path}, {record.data.detail}"
+    if isinstance(record, Audit):
+        return f"Audit at epsilon {record.epsilon:.4g}", subject
     if isinstance(record, Curve):
         attack = record.attack
         return f"{attack.row.title} curve, {attack.norm.capitalize()}", subject
@@ -191,6 +201,11 @@ def _rows(record: Shown, *, intervals: bool) -> list[tuple[str, ...]]:
                 )
                 for pair in record.pairs
             ),
+        ]
+    if isinstance(record, Audit):
+        return [
+            ("check", "verdict", "measured"),
+            *((one.name, one.verdict, one.measured) for one in record.findings),
         ]
     if isinstance(record, Verification):
         differing = [check for check in record.checks if not check.agrees]
@@ -271,6 +286,14 @@ def _sentences(record: Shown) -> list[str]:
         return [
             "p: how often chance alone would split the images on which the two differ at least so "
             "unevenly (exact McNemar test, two-sided)."
+        ]
+    if isinstance(record, Audit):
+        doubts = [one for one in record.findings if one.verdict != "pass"]
+        return [
+            *(f"{one.verdict.capitalize()}: {one.name}: {one.meaning}." for one in doubts),
+            "Every check passes: nothing here speaks against the numbers."
+            if not doubts
+            else f"{len(doubts)} of {len(record.findings)} checks speak against the numbers.",
         ]
     if isinstance(record, Verification):
         agreeing = sum(check.agrees for check in record.checks)

@@ -18,6 +18,7 @@ from .. import __version__
 from ..config import (
     SECTIONS,
     AttackOptions,
+    AuditOptions,
     CurveOptions,
     EvalOptions,
     Options,
@@ -54,6 +55,7 @@ SUMMARIES = {
     "attack": "Attack a model: clean accuracy, adversarial accuracy, success rate.",
     "eval": "Judge a model under several attacks and epsilons, or on a saved adversarial set.",
     "curve": "Accuracy at every epsilon, and where each image flips, from one gradient an image.",
+    "audit": "Can the numbers be trusted? The checks the literature asks for, each with a verdict.",
     "run": "Run a whole experiment from a YAML file, its sections in order.",
 }
 
@@ -73,6 +75,7 @@ EXAMPLES = {
         "fgsm curve --epsilon-max 0.3 --points 31",
         "fgsm curve my_model.keras --attack fgm --epsilon-max 3 --format csv",
     ),
+    "audit": ("fgsm audit", "fgsm audit my_model.keras --epsilon 8/255 --format json"),
     "run": (
         "fgsm run configs/quickstart.yaml",
         "fgsm run configs/quickstart.yaml --set attack.epsilon=0.2 --limit 1000",
@@ -172,6 +175,7 @@ for _name, _class in (
     ("attack", AttackOptions),
     ("eval", EvalOptions),
     ("curve", CurveOptions),
+    ("audit", AuditOptions),
 ):
     _register(_name, _class, _single(_name), CONFIG)
 _register(
@@ -262,10 +266,13 @@ def _root(
 
 
 def _gate(records: "Sequence[Record]") -> int:
-    from ..results import Judgement
+    from ..results import Audit, Judgement
 
     code = DONE
     for record in records:
+        if isinstance(record, Audit) and record.verdict == "fail":
+            complain("Gate failed: the audit found reasons not to trust the numbers")
+            code = GATE_FAILED
         if isinstance(record, Judgement) and record.passed is False:
             lowest = min(result.adversarial_accuracy for result in record.results)
             complain(

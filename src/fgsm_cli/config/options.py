@@ -293,6 +293,22 @@ class CurveOptions(SectionOptions):
         )
 
 
+class AuditOptions(SectionOptions):
+    """fgsm audit"""
+
+    model: Text = option(
+        f"{DEFAULT_DIR}/{MODEL_FILE}",
+        "Keras model to audit; the default one is trained first if absent.",
+        group="Model",
+    )
+    limit: Count | None = option(
+        1000, "Use the first N test images only.", group="Data", short="-n"
+    )
+    epsilon: Epsilon = option(
+        0.1, "Size of the attacks, on the 0..1 pixel scale.", group="Attack", short="-e"
+    )
+
+
 class RunOptions(Options):
     """fgsm run: what is set here rules every section of the file."""
 
@@ -316,6 +332,7 @@ SECTIONS: dict[str, type[Options]] = {
     "attack": AttackOptions,
     "eval": EvalOptions,
     "curve": CurveOptions,
+    "audit": AuditOptions,
     "run": RunOptions,
 }
 
