@@ -79,6 +79,7 @@ def test_help_shows_every_option_with_its_range_and_default(command, fgsm):
         assert part in text
     if command == "attack":
         assert "at least 0; default: 0.1" in text
+        assert "(default: runs/mnist-mlp/model.keras)" in text
 
 
 def test_the_schema_is_json(capsys):
@@ -92,11 +93,19 @@ def test_the_schema_is_json(capsys):
         (["attack", "-e", "-0.1"], "--epsilon must be a number, at least 0. Received: '-0.1'"),
         (["attack", "-e", "nan"], "--epsilon must be a number, at least 0. Received: 'nan'"),
         (["attack", "--seed", "-1"], "--seed must be a whole number, at least 0, at most 4294967295"),
-        (["attack", "--attack", "fgms"], "--attack must be one of fgsm, bim, mifgsm. Received: 'fgms'"),
+        (["attack", "--attack", "fgms"], "Received: 'fgms'"),
         (["attack", "--format", "xml"], "--format must be one of table, json, csv"),
         (["attack", ""], "MODEL must be text without control characters. Received: ''"),
         (["attack", "--epsilonn", "1"], "No such option: --epsilonn"),
         (["attack", "--epsilon"], "requires an argument"),
+        (["attack", "-e", "0.1", "-e", "0.2"], "--epsilon must be given once; fgsm eval takes several. Received: 0.1, 0.2"),
+        (["attack", "--seed", "1", "--seed", "2"], "--seed must be given once. Received: 1, 2"),
+        (["attack", "--restarts", "3"], "--restarts does not fit fgsm: no random start"),
+        (["attack", "absent.keras"], "no model at absent.keras"),
+        (["attack", "--data", "absent.npz"], "no image set at absent.npz"),
+        (["eval", "--examples", "absent.npz"], "no set at absent.npz"),
+        (["eval", "--examples", "a.npz", "-e", "0.2"], "--examples scores a set that is made already, where epsilon would have no effect"),
+        (["compare", "a", "b", "--format", "xml"], "--format must be one of table, json, csv"),
         (["attakc"], "No such command 'attakc'"),
         (["eval", "a.keras", "0.2"], "unexpected extra argument"),
         (["run"], "fgsm run takes one YAML file. Received: none"),
@@ -114,6 +123,13 @@ def test_a_users_mistake_is_one_sentence(arguments, sentence, capsys, monkeypatc
     assert sentence in captured.err
     assert captured.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_command_is_help_and_nothing_else(capsys):
+    assert main([]) == 2
+    captured = capsys.readouterr()
+    assert "Usage: fgsm" in captured.out
+    assert captured.err == ""
 
 
 def test_the_file_of_a_mistake_is_named(capsys, tmp_path, monkeypatch):
@@ -156,6 +172,10 @@ def test_train_attack_eval_and_the_folders_they_leave(fgsm, tmp_path):
 
     model = tmp_path / "model/model.keras"
     before = model.read_bytes()
+    refused(
+        fgsm("attack", model, "-n", "20", "--output", "model"),
+        "model holds the results of train; expected a folder for attack",
+    )
     attacked = fgsm("attack", model, "-e", "8/255", "-n", "500", "--output", "hit", "-f", "json")
     assert attacked.returncode == 0, attacked.stderr
     assert attacked.stderr == ""
@@ -290,7 +310,11 @@ def test_a_set_of_ones_own(fgsm, model_file, small_set):
     ("arguments", "sentence"),
     [
         (["absent.keras"], "no model at absent.keras"),
-        (["MODEL", "--data", "absent.npz"], "cannot read the image set absent.npz"),
+        (
+            ["MODEL", "--output", "other"],
+            "other holds the results of train; expected a folder for attack",
+        ),
+        (["MODEL", "--data", "absent.npz"], "no image set at absent.npz"),
         (["MODEL", "--save", "adv.png"], "--save must name an .npz file. Received: 'adv.png'"),
         (["MODEL", "--output", "file"], "cannot make the folder file: it is a file"),
         (["MODEL", "--save", "file/adv.npz"], "cannot make the folder file: it is a file"),
@@ -303,6 +327,66 @@ def test_bad_input_is_refused_and_nothing_is_written(
     arguments = [str(model_file) if one == "MODEL" else one for one in arguments]
     refused(fgsm("attack", *arguments), sentence)
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_curve_audit_compare_and_verify(fgsm, model_file, tmp_path):
+    traced = fgsm(
+        "curve", model_file, "-n", "200", "--points", "4", "--output", "curve", "-f", "json"
+    )
+    assert traced.returncode == 0, traced.stderr
+    document = json.loads(traced.stdout)
+    assert [point["epsilon"] for point in document["points"]] == [0, 0.1, 0.2, 0.3]
+    with np.load(tmp_path / "curve/curve.npz", allow_pickle=False) as arrays:
+        assert arrays["right"].shape == (4, 200)
+        assert arrays["smallest_epsilon"].shape == (200,)
+
+    audited = fgsm("audit", model_file, "-n", "200", "-f", "json")
+    assert audited.returncode == 0, audited.stderr
+    document = json.loads(audited.stdout)
+    assert document["verdict"] == "pass"
+    assert len(document["checks"]) == 12
+
+    for name, loss in (("a", "ce"), ("b", "margin")):
+        result = fgsm("attack", model_file, "-n", "200", "--loss", loss, "--output", name)
+        assert result.returncode == 0, result.stderr
+    compared = fgsm("compare", "a", "b", "-f", "csv")
+    assert compared.returncode == 0, compared.stderr
+    rows = list(csv.DictReader(io.StringIO(compared.stdout)))
+    assert [row["what"] for row in rows] == ["clean", "fgsm linf 0.1"]
+
+    confirmed = fgsm("verify", "a")
+    assert confirmed.returncode == 0, confirmed.stderr
+    assert "The run is confirmed" in confirmed.stdout
+    results = json.loads((tmp_path / "a/results.json").read_text())
+    (tmp_path / "a/results.json").write_text(json.dumps({**results, "adversarial_correct": 0}))
+    denied = fgsm("verify", "a")
+    assert denied.returncode == 1
+    assert "attack: adversarial_correct" in denied.stdout
+
+
+def test_a_set_of_ones_own_is_found_again_for_a_transfer(fgsm, model_file, small_set):
+    assert fgsm("attack", model_file, "--data", small_set, "--save", "adv.npz").returncode == 0
+    [result] = json.loads(fgsm("eval", model_file, "--examples", "adv.npz", "-f", "json").stdout)[
+        "results"
+    ]
+    assert result["clean_correct"] is not None
+    assert result["linf_max"] == pytest.approx(0.1, abs=1e-6)
+    small_set.rename(small_set.with_name("moved.npz"))
+    lost = fgsm("eval", model_file, "--examples", "adv.npz")
+    assert "--data names the image set it was made from" in lost.stdout.replace("\n", " ")
+    found = fgsm("eval", model_file, "--examples", "adv.npz", "--data", "moved.npz", "-f", "json")
+    assert json.loads(found.stdout)["results"][0] == result
+
+
+def test_a_default_model_of_other_options_is_told(fgsm):
+    assert fgsm("train", *QUICK).returncode == 0
+    document = json.loads(fgsm("attack", "-n", "100", "-f", "json").stdout)
+    assert any("was not trained with the default options" in one for one in document["warnings"])
+    again = fgsm("train", *QUICK, "--seed", "2")
+    assert (
+        "Replacing runs/mnist-mlp/model.keras, which was trained with other options."
+        in again.stderr
+    )
 
 
 # --- when things go wrong -------------------------------------------------------------------

@@ -141,7 +141,7 @@ def test_an_option_reaches_the_attacks_that_it_concerns():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "x.yaml is empty; expected one of the sections train, attack, eval, curve, run"),
+        ("", "x.yaml is empty; expected one of the sections train, attack, eval, curve, audit, run"),
         ("# epsilon: 0.1\n", "x.yaml is empty"),
         ("- attack\n", "x.yaml, line 1: expected sections as 'key: value'. Received: a list"),
         ("epsilon:0.1\n", "line 1: expected sections as 'key: value'. Received: 'epsilon:0.1'"),
@@ -285,6 +285,7 @@ def test_a_setting_overrides_a_key(setting, parsed):
         ("epsilon=0.2", "--set must be section.key=value. Received: 'epsilon=0.2'"),
         ("attack.epsilon", "--set must be section.key=value"),
         ("atack.epsilon=1", "unknown section 'atack'. Did you mean attack?"),
+        ("attack.eps=1", "unknown key attack.eps. Did you mean epsilon?"),
         ("attack.epsilson=1", "unknown key attack.epsilson. Did you mean epsilon?"),
         ("attack.epsilon=x", "attack.epsilon must be a number, at least 0. Received: 'x'"),
         ("attack.epsilon=", "attack.epsilon must be a number, at least 0. Received: nothing"),

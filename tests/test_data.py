@@ -81,6 +81,11 @@ def test_an_npz_in_the_usual_names_and_types(names, dtype, tmp_path):
     np.testing.assert_allclose(images.pixels(), scaled(np.asarray(pixels[:2])))
 
 
+def test_labels_in_a_column_are_labels(tmp_path):
+    path = archive(tmp_path / "a.npz", x=np.zeros((3, 2, 2), np.uint8), y=np.array([[0], [2], [1]]))
+    assert load_images(path, "test").labels.tolist() == [0, 2, 1]
+
+
 X, Y = np.zeros((3, 2, 2), np.uint8), np.array([0, 1, 2])
 
 
@@ -93,12 +98,12 @@ X, Y = np.zeros((3, 2, 2), np.uint8), np.array([0, 1, 2])
         ({"x": X[:0], "y": Y[:0]}, "must hold images (n, ...). Received: shape (0, 2, 2)"),
         ({"x": np.uint8(3), "y": Y}, "must hold images (n, ...). Received: shape ()"),
         ({"x": X, "y": Y[:2]}, "must hold a label for each of 3 images. Received: shape (2,)"),
-        ({"x": X, "y": np.eye(3)}, "must hold a label for each of 3 images. Received: shape (3, 3)"),
+        ({"x": X, "y": np.eye(3)}, "(one-hot labels become integers by argmax). Received: shape (3, 3)"),
         ({"x": X, "y": Y / 2}, "must be integers. Received: float64"),
         ({"x": X, "y": Y - 1}, "must be at least 0. Received: -1 in row 0"),
         ({"x": X + 1j, "y": Y}, "must be real numbers. Received: complex128"),
         ({"x": X.astype(str), "y": Y}, "must be real numbers. Received: <U"),
-        ({"x": X + 255.0, "y": Y}, "(float64) must lie in 0..1. Received: 255..255"),
+        ({"x": X + 255.0, "y": Y}, "(float64) must lie in 0..1 (divide by 255). Received: 255..255"),
         ({"x": X - 0.5, "y": Y}, "must lie in 0..1. Received: -0.5..-0.5"),
         ({"x": X + np.nan, "y": Y}, "must lie in 0..1. Received: nan..nan"),
         ({"x": X.astype(int) + 256, "y": Y}, "(int64) must lie in 0..255. Received: 256..256"),

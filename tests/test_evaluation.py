@@ -313,7 +313,7 @@ def test_partly_zero_gradients_are_counted(images):
 
 
 def examples(images, x_adv, **changes):
-    values = {"clean": images.images, "epsilon": 0.1, "attack": attack_named(), "data": ""}
+    values = {"clean": images.images, "epsilon": 0.1, "attack": attack_named()}
     return Examples(images=x_adv, labels=images.labels, **{**values, **changes})
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from fgsm_cli import FgsmError, attack_named
 from fgsm_cli.data import load_images
-from fgsm_cli.examples import load_examples, save_examples
+from fgsm_cli.examples import load_examples, made_from, save_examples
 
 
 @pytest.fixture
@@ -38,10 +38,11 @@ def test_a_set_from_elsewhere_brings_its_own_clean_images(few, images, tmp_path)
     assert (examples.epsilon, examples.attack) == (0.1, None)
 
 
-def test_indices_of_another_image_set_are_not_followed(few, images, tmp_path):
+def test_the_image_set_it_was_made_from_is_named(few, tmp_path):
     path = str(tmp_path / "adv.npz")
-    np.savez(path, x_adv=few.pixels(), y=few.labels, indices=np.arange(6), data="other.npz test")
-    assert load_examples(path, images).clean is None
+    save_examples(path, few.pixels(), few, attack_named(), "abc")
+    assert made_from(path) == "mnist"
+    assert load_examples(path, None).clean is None
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,7 @@ def test_indices_of_another_image_set_are_not_followed(few, images, tmp_path):
         ({"x_adv": np.zeros((2, 3))}, "must hold a label for each of 2 images. Received: shape"),
         ({"indices": np.array([0, 1, 2, 3, 4, 10_000])}, "the indices of .* do not fit"),
         ({"indices": np.arange(6) - 1}, "the indices of .* do not fit"),
+        ({"indices": np.arange(5)}, "the indices of .* do not fit"),
         ({"x_clean": np.zeros((6, 2, 2))}, "must have shape"),
         ({"epsilon": np.zeros(3)}, "must be one finite number"),
         ({"epsilon": np.nan}, "must be one finite number"),
@@ -57,7 +59,7 @@ def test_indices_of_another_image_set_are_not_followed(few, images, tmp_path):
 )
 def test_a_set_that_does_not_fit_is_refused(changes, sentence, few, images, tmp_path):
     path = str(tmp_path / "wrong.npz")
-    arrays = {"x_adv": few.pixels(), "y": few.labels, "indices": np.arange(6), "data": "mnist test"}
+    arrays = {"x_adv": few.pixels(), "y": few.labels, "indices": np.arange(6), "data": "mnist"}
     np.savez(path, **{**arrays, **changes})
     with pytest.raises(FgsmError, match=sentence):
         load_examples(path, images)

@@ -143,6 +143,7 @@ def tokens():
         (lambda: network(keras.layers.Dense(1)), r"two classes or more. Received: output of shape \(None, 1\)"),
         (lambda: network(keras.layers.Dense(1, "softmax")), "two classes or more"),
         (lambda: network(keras.layers.Activation("sigmoid")), "independent probabilities"),
+        (lambda: keras.Sequential([keras.layers.Flatten(), keras.layers.Dense(3)]), "was never built"),
         (broken_weights, "weights that are not finite numbers"),
         (lambda: keras.Sequential([keras.Input((None, 2)), keras.layers.Dense(3)]), "must state its input's shape"),
     ],
@@ -196,8 +197,25 @@ def test_code_in_a_model_is_not_run(tmp_path):
         [keras.Input((4,)), keras.layers.Lambda(lambda x: x * 2), keras.layers.Dense(2)]
     )
     model.save(tmp_path / "lambda.keras")
-    with pytest.raises(FgsmError, match="cannot be loaded as a Keras model"):
+    with pytest.raises(FgsmError, match="it holds a Lambda layer, and code in a file is not run"):
         load_classifier(str(tmp_path / "lambda.keras"))
+
+
+class Halving(keras.layers.Layer):
+    """A layer that a file can name, and that nobody registered."""
+
+    def call(self, x):
+        return x / 2
+
+
+def test_a_custom_layer_is_named(tmp_path):
+    keras.Sequential([keras.Input((4,)), Halving(), keras.layers.Dense(2)]).save(
+        tmp_path / "c.keras"
+    )
+    with pytest.raises(
+        FgsmError, match="it needs the custom class Halving, which is not registered"
+    ):
+        load_classifier(str(tmp_path / "c.keras"))
 
 
 def test_an_attack_leaves_the_weights_as_they_were(classifier: Classifier, images):

@@ -1,8 +1,17 @@
-"""python -m fgsm_cli"""
+"""python -m fgsm_cli, and the command ``fgsm``."""
 
 import sys
 
-from .cli import main
+
+def start() -> int:
+    """Run the command line; Ctrl-C while it is still being imported is an interruption, too."""
+    try:
+        from .cli import main
+
+        return main()
+    except KeyboardInterrupt:
+        return 130
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start())

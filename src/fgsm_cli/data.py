@@ -78,6 +78,8 @@ def load_images(source: str, split: Split, limit: int | None = None) -> ImageSet
             find_array(arrays, names, source)
             for names in ((f"x_{split}", "x"), (f"y_{split}", "y"))
         )
+    if labels.ndim == 2 and labels.shape[1] == 1:  # as keras.datasets.cifar10 has them
+        labels = labels[:, 0]
     check_images(images, labels, source)
     labels = labels.astype(np.int64)
     return ImageSet(source, split, images[:limit], labels[:limit], int(labels.max()) + 1)
@@ -136,8 +138,9 @@ def check_images(images: NDArray[Any], labels: NDArray[Any], source: str) -> Non
     if images.ndim < 2 or not images.size:
         raise FgsmError(f"{source} must hold images (n, ...). Received: shape {images.shape}")
     if labels.shape != images.shape[:1]:
+        hint = " (one-hot labels become integers by argmax)" if labels.ndim == 2 else ""
         raise FgsmError(
-            f"{source} must hold a label for each of {len(images)} images. "
+            f"{source} must hold a label for each of {len(images)} images{hint}. "
             f"Received: shape {labels.shape}"
         )
     if labels.dtype.kind not in "iu":
@@ -151,6 +154,6 @@ def check_images(images: NDArray[Any], labels: NDArray[Any], source: str) -> Non
     top = 255 if images.dtype.kind in "iu" else 1
     if not (low >= 0 and high <= top):  # written so that NaN fails
         raise FgsmError(
-            f"the pixels of {source} ({images.dtype}) must lie in 0..{top}. "
-            f"Received: {low:g}..{high:g}"
+            f"the pixels of {source} ({images.dtype}) must lie in 0..{top}"
+            f"{' (divide by 255)' if 1 < high <= 255 else ''}. Received: {low:g}..{high:g}"
         )

@@ -429,7 +429,10 @@ def _examples_warnings(
     if not low <= lowest <= highest <= high:
         yield f"the saved images leave the pixel range {low:g}..{high:g}"
     if examples.clean is None:
-        yield "the set's clean images are not at hand: its clean accuracy and norms are unknown"
+        yield (
+            "the set's clean images are not at hand, so its clean accuracy and norms are unknown; "
+            "--data names the image set it was made from"
+        )
         return
     farthest = outcome.distance.max()
     if examples.epsilon is not None and farthest > examples.epsilon + BUDGET_TOLERANCE:

@@ -4,7 +4,8 @@
     examples = load_examples("adv.npz", images)
 
 An .npz of plain arrays: ``x_adv`` (float32 in 0..1), ``y``, ``epsilon``, ``indices`` (positions
-in the image set they were made from), ``attack`` (JSON), ``data`` and ``model_sha256``.
+in the image set they were made from), ``attack`` (JSON), ``data`` (that set's
+name or path) and ``model_sha256``.
 """
 
 import json
@@ -35,7 +36,6 @@ class Examples:
     clean: NDArray[Any] | None
     epsilon: float | None
     attack: Attack | None
-    data: str
 
     def __len__(self) -> int:
         return len(self.images)
@@ -66,31 +66,35 @@ def save_examples(
             epsilon=np.float64(attack.epsilon),
             indices=np.arange(len(images)),
             attack=np.str_(json.dumps(asdict(attack))),
-            data=np.str_(f"{images.name} {images.split}"),
+            data=np.str_(images.name),
             model_sha256=np.str_(model_sha256),
         )
 
 
-def load_examples(path: str, images: ImageSet, limit: int | None = None) -> Examples:
+def made_from(path: str) -> str:
+    """The image set that a saved set says it was made from, by name or path; "" if it does not."""
+    with open_arrays(path) as arrays:
+        return str(arrays["data"]) if "data" in arrays.files else ""
+
+
+def load_examples(path: str, images: ImageSet | None, limit: int | None = None) -> Examples:
     """Read a saved set; its clean images are its own ``x_clean`` or come from ``images``.
 
-    From ``images`` they are taken by the set's ``indices``, if it was made from that image set.
+    From ``images`` they are taken by the set's ``indices``.
     Raises FgsmError for a file that is damaged or holds no such set.
     """
     with open_arrays(path) as arrays:
         x_adv = find_array(arrays, ("x_adv", "x"), path)[:limit]
         labels = find_array(arrays, ("y",), path)[:limit]
         check_images(x_adv, labels, path)
-        data = str(arrays["data"]) if "data" in arrays.files else ""
         clean = None
         if "x_clean" in arrays.files:
             clean = arrays["x_clean"][:limit]
             check_images(clean, labels, path)
-        elif "indices" in arrays.files and data == f"{images.name} {images.split}":
+        elif images is not None and "indices" in arrays.files:
             indices = arrays["indices"][:limit]
-            if indices.dtype.kind not in "iu" or not (
-                0 <= indices.min() <= indices.max() < len(images)
-            ):
+            fits = indices.dtype.kind in "iu" and indices.shape == labels.shape
+            if not fits or not 0 <= indices.min() <= indices.max() < len(images):
                 raise FgsmError(f"the indices of {path} do not fit the image set {images.name}")
             clean = images.images[indices]
         if clean is not None and clean.shape != x_adv.shape:
@@ -103,7 +107,6 @@ def load_examples(path: str, images: ImageSet, limit: int | None = None) -> Exam
             clean=clean,
             epsilon=_epsilon(arrays, path),
             attack=_attack(arrays),
-            data=data,
         )
 
 

@@ -19,6 +19,7 @@ from .config import (
     CONFIG_FILE,
     CURVE_FILE,
     DEFAULT_DIR,
+    DEFAULT_MODEL,
     EXAMPLES_FILE,
     MODEL_FILE,
     OUTCOMES_FILE,
@@ -35,7 +36,7 @@ from .curve import trace_curve
 from .data import MNIST_SHA256, ImageSet, load_images
 from .errors import FgsmError
 from .evaluation import Judged, judge, judge_examples
-from .examples import load_examples, save_examples
+from .examples import load_examples, made_from, save_examples
 from .files import make_folder, sha256, whole_file
 from .models import Classifier, build_mlp, inspect, load_classifier, save_model
 from .results import QUANTILES, Audit, Curve, Epoch, Judgement, Source, Training
@@ -63,11 +64,13 @@ def train(options: TrainOptions, watch: Watch) -> Training:
     Writes model.keras, config.yaml and results.json into the output folder. A folder that
     holds the model of these very options already is taken as it is, unless ``retrain``.
     """
-    folder = make_folder(options.output)
+    folder = _folder(options.output, "train") or Path(options.output)
     test = load_images(options.data, "test", options.limit)
     if not options.retrain and (kept := _trained_before(options, test)):
         watch.note(f"Using {kept.model.path}: it was trained with these very options before.")
         return kept
+    if (folder / MODEL_FILE).exists():
+        watch.note(f"Replacing {folder / MODEL_FILE}, which was trained with other options.")
     images = load_images(options.data, "train", options.limit)
     model = build_mlp(
         options.hidden,
@@ -87,9 +90,15 @@ def train(options: TrainOptions, watch: Watch) -> Training:
         clean_correct=count_correct(model, test),
         epochs=epochs,
         files=(str(path),),
+        warnings=tuple(_training_warnings(images, test)),
     )
     _write(folder, {"train": options}, record.as_dict())
     return record
+
+
+def _training_warnings(images: ImageSet, test: ImageSet) -> Iterator[str]:
+    if images.images.shape == test.images.shape and np.array_equal(images.images, test.images):
+        yield f"the test images of {test.name} are its training images: accuracy is overstated"
 
 
 def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
@@ -110,6 +119,7 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
             clean_correct=document["clean_correct"],
             epochs=tuple(Epoch.from_dict(epoch) for epoch in document["epochs"]),
             files=tuple(document["files"]),
+            warnings=tuple(document["warnings"]),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -117,7 +127,7 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
 
 def attack(options: AttackOptions, watch: Watch) -> Judgement:
     """Attack a model with one attack; keep the adversarial set if asked to."""
-    folder = make_folder(options.output) if options.output else None
+    folder = _folder(options.output, "attack")
     target = options.save or (folder and str(folder / EXAMPLES_FILE))
     if options.save:
         _check_target(options.save)
@@ -146,7 +156,7 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
         n=len(images),
         clean_correct=int(judged.right.sum()),
         results=judged.results,
-        warnings=judged.warnings,
+        warnings=(*judged.warnings, *_doubts(classifier, images, int(judged.right.sum()))),
         fail_under=options.fail_under,
         files=(target,) if target else (),
     )
@@ -158,7 +168,7 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
 
 def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
     """Judge a model under attacks at several epsilons, or on a saved adversarial set."""
-    folder = make_folder(options.output) if options.output else None
+    folder = _folder(options.output, "eval")
     if options.examples:
         record = _evaluate_examples(options, options.examples, watch)
     else:
@@ -178,7 +188,7 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
             n=len(images),
             clean_correct=int(judged.right.sum()),
             results=judged.results,
-            warnings=judged.warnings,
+            warnings=(*judged.warnings, *_doubts(classifier, images, int(judged.right.sum()))),
             fail_under=options.fail_under,
         )
         if folder:
@@ -189,8 +199,7 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
 
 
 def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgement:
-    images = load_images(options.data, "test")
-    examples = load_examples(path, images, options.limit)
+    examples = load_examples(path, _clean_source(path, options.data), options.limit)
     classifier = _classifier(options.model, watch)
     classifier.check(examples.images.shape[1:], int(examples.labels.max()) + 1)
     result = judge_examples(
@@ -210,7 +219,7 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
 
 def curve(options: CurveOptions, watch: Watch) -> Curve:
     """Follow every image along its direction; keep where each one flips if asked to."""
-    folder = make_folder(options.output) if options.output else None
+    folder = _folder(options.output, "curve")
     classifier, images = _subject(options, watch)
     grid = options.grid()
     found = trace_curve(
@@ -258,7 +267,7 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
 
 def audit(options: AuditOptions, watch: Watch) -> Audit:
     """Check whether the model's accuracy under attack can be trusted."""
-    folder = make_folder(options.output) if options.output else None
+    folder = _folder(options.output, "audit")
     classifier, images = _subject(options, watch)
     findings = run_checks(
         classifier,
@@ -284,15 +293,33 @@ COMMANDS: Mapping[str, Callable[[Any, Watch], Record]] = {
 }
 
 
-def run(sections: Mapping[str, Options], watch: Watch) -> Iterator[tuple[str, Record]]:
-    """Each section in turn, exactly as the command of that name; records as they come."""
-    for name, options in sections.items():
-        yield name, COMMANDS[name](options, watch)
+def _clean_source(path: str, data: str) -> ImageSet | None:
+    """The image set that a saved set was made from: --data if given, else what it names."""
+    named = made_from(path)
+    if data == EvalOptions().data and named and (named == "mnist" or Path(named).exists()):
+        data = named
+    elif data == EvalOptions().data and named not in ("", data):
+        return None
+    return load_images(data, "test")
 
 
 def write_run(folder: str, sections: Mapping[str, Options], document: Mapping[str, Any]) -> None:
     """Keep a whole experiment: its resolved config.yaml and its results.json."""
     _write(make_folder(folder), sections, document)
+
+
+def _folder(path: str | None, command: str) -> Path | None:
+    """The output folder, made; one that holds another command's results is refused."""
+    if path is None:
+        return None
+    folder = make_folder(path)
+    try:
+        holds = json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8")).get("command")
+    except (OSError, ValueError, AttributeError):
+        return folder
+    if holds not in (command, None):
+        raise FgsmError(f"{path} holds the results of {holds}; expected a folder for {command}")
+    return folder
 
 
 def _subject(
@@ -308,10 +335,25 @@ def _subject(
 def _classifier(path: str, watch: Watch) -> Classifier:
     """The model in a file; the default one is trained if it is not there yet."""
     default = TrainOptions()
-    if path == f"{DEFAULT_DIR}/{MODEL_FILE}" and not Path(path).exists():
+    if path == DEFAULT_MODEL and not Path(path).exists():
         watch.note(f"No model at {path} yet: training the default one (seed {default.seed}).")
         train(default, watch)
     return load_classifier(path)
+
+
+def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int) -> Iterator[str]:
+    """What about a model and its clean accuracy a reader should know before any other number."""
+    if classifier.path == DEFAULT_MODEL:
+        default = _config_text({"train": TrainOptions()})
+        resolved = Path(DEFAULT_DIR) / CONFIG_FILE
+        if resolved.exists() and resolved.read_text(encoding="utf-8") != default:
+            yield f"{DEFAULT_MODEL} was not trained with the default options; see {resolved}"
+    chance, n = 1 / classifier.classes, len(images)
+    if n >= 50 and clean_correct / n < 1.5 * chance:
+        yield (
+            f"the clean accuracy, {clean_correct / n:.1%}, is near chance, {chance:.1%}; does the "
+            "model take pixels in 0..1 and these labels?"
+        )
 
 
 def _check_target(path: str) -> None:

@@ -7,6 +7,7 @@ gradient with it. So every classifier is used through its logits:
     load_classifier("model.keras")(x)     # the same, and checked
 """
 
+import re
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -134,9 +135,18 @@ def load_classifier(path: str) -> Classifier:
     try:
         model = keras.models.load_model(path, compile=False, safe_mode=True)
     except Exception as error:  # Keras raises every kind
-        reason = str(error).strip().partition("\n")[0][:200]
-        raise FgsmError(f"{path} cannot be loaded as a Keras model: {reason}") from None
+        raise FgsmError(f"{path} cannot be loaded as a Keras model: {_reason(error)}") from None
     return inspect(model, path=path, sha256=sha256(path))
+
+
+def _reason(error: Exception) -> str:
+    """Why Keras refused a file, in one sentence of ours where its own runs to ten lines."""
+    text = str(error)
+    if "Lambda" in text and "safe" in text:
+        return "it holds a Lambda layer, and code in a file is not run"
+    if found := re.search(r"Could not locate class '([^']+)'", text):
+        return f"it needs the custom class {found[1]}, which is not registered"
+    return text.strip().partition("\n")[0][:200]
 
 
 def inspect(model: Any, *, path: str = "", sha256: str = "") -> Classifier:
@@ -146,6 +156,11 @@ def inspect(model: Any, *, path: str = "", sha256: str = "") -> Classifier:
     than two classes, independent sigmoids, or weights that are not finite.
     """
     name = path or "the model"
+    if not _has_inputs(model):
+        raise FgsmError(
+            f"{name} was never built, so its input has no shape; expected a model with an Input, "
+            "or one that has seen data before it was saved"
+        )
     if len(model.inputs) != 1 or len(model.outputs) != 1:
         raise FgsmError(
             f"{name} must have one input and one output. "
@@ -175,6 +190,13 @@ def inspect(model: Any, *, path: str = "", sha256: str = "") -> Classifier:
         path=path,
         sha256=sha256,
     )
+
+
+def _has_inputs(model: Any) -> bool:
+    try:
+        return bool(model.inputs and model.outputs)
+    except AttributeError:  # what an unbuilt Sequential raises
+        return False
 
 
 def _head(model: Any, input_shape: tuple[int, ...], name: str) -> Head:

@@ -123,7 +123,8 @@ def print_table(record: Shown, console: Any) -> None:
     from rich.text import Text
 
     def say(text: str, style: str = "") -> None:
-        console.print(Text(text, style), soft_wrap=True)
+        # On a screen lines break between words; in a file or a pipe they stay whole.
+        console.print(Text(text, style), soft_wrap=not console.is_terminal)
 
     title, subject = _title(record)
     say(title, "bold")
@@ -144,7 +145,7 @@ def print_table(record: Shown, console: Any) -> None:
     for sentence in _sentences(record):
         say(sentence)
     for warning in _warnings(record):
-        say(f"Warning: {warning}.", "yellow")
+        say(f"Warning: {warning}{'' if warning.endswith('?') else '.'}", "yellow")
     for file in getattr(record, "files", ()):
         say(f"Saved: {file}", "dim")
 
@@ -154,7 +155,7 @@ def _title(record: Shown) -> tuple[str, str]:
         return "Comparison", f"a: {record.a}, b: {record.b}"
     if isinstance(record, Verification):
         return "Verification", record.folder
-    subject = f"{record.model.path} ({record.model.detail})"
+    subject = f"{record.model.path} ({record.model.detail} head)"
     if isinstance(record, Training):
         return "Training", f"{subject} on {record.data.path}, {record.data.detail}"
     subject = f"{subject} on {record.data.path}, {record.data.detail}"
@@ -300,9 +301,14 @@ def _sentences(record: Shown) -> list[str]:
         verdict = "The run is confirmed" if record.agrees else "The run is NOT confirmed"
         return [f"{verdict}: {agreeing} of {len(record.checks)} checks agree to the digit."]
     if isinstance(record, Training):
-        return [
-            "Validation images were held out of the training images; test images decide nothing."
-        ]
+        last = record.epochs[-1]
+        sentences = ["Training accuracy is that of the last epoch, taken while learning."]
+        if last.validation_n:
+            sentences.append(
+                "Validation images were held out of the training images; test images decide "
+                "nothing."
+            )
+        return sentences
     if isinstance(record, Curve):
         return _curve_sentences(record)
     if record.command != "attack":
@@ -323,10 +329,10 @@ def _sentences(record: Shown) -> list[str]:
         )
     health = result.gradients
     zero = "No gradient was zero" if not (health and health.zero) else "Some gradients were zero"
-    moved = f"no pixel moved by more than {result.linf_max:.4g}"
+    moved = f"the farthest pixel moved by {result.linf_max:.4g}"
     if isinstance(result.attack, Attack) and result.attack.norm != "linf":
         norm = result.attack.norm.capitalize()
-        moved = f"no image moved by more than {result.distance_max:.4g} in {norm}"
+        moved = f"the farthest image moved by {result.distance_max:.4g} in {norm}"
     return [*sentences, f"{zero}; {moved}."]
 
 

@@ -71,10 +71,10 @@ def train(
                 "Training",
                 epoch * len(training) + seen,
                 options.epochs * len(training),
-                f"epoch {epoch + 1}/{options.epochs}  loss {loss_sum / seen:.3f}  "
-                f"accuracy {correct / seen:.3f}"
+                f"epoch {epoch + 1}/{options.epochs} loss {loss_sum / seen:.3f} "
+                f"acc {correct / seen:.3f}"
                 + "".join(
-                    f"  validation {one.validation_correct / one.validation_n:.3f}"
+                    f" val {one.validation_correct / one.validation_n:.3f}"
                     for one in epochs[-1:]
                     if one.validation_n
                 ),

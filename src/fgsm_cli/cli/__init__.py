@@ -16,6 +16,7 @@ import typer
 
 from .. import __version__
 from ..config import (
+    DEFAULT_MODEL,
     SECTIONS,
     AttackOptions,
     AuditOptions,
@@ -31,7 +32,7 @@ from ..config import (
     resolve_experiment,
 )
 from ..errors import FgsmError
-from .flags import flag, keyword, signature
+from .flags import flag, keyword, once, signature
 from .screen import complain, show, watched, write
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ EXAMPLES = {
     "audit": ("fgsm audit", "fgsm audit my_model.keras --epsilon 8/255 --format json"),
     "run": (
         "fgsm run configs/quickstart.yaml",
-        "fgsm run configs/quickstart.yaml --set attack.epsilon=0.2 --limit 1000",
+        "fgsm run configs/quickstart.yaml --set attack.epsilon=0.2 --output runs/quick",
     ),
 }
 
@@ -104,7 +105,8 @@ def _register(
     """Make ``fgsm name`` of an action that takes what its user gave."""
 
     def command(**values: Any) -> int:
-        return action({key: value for key, value in values.items() if value not in (None, [])})
+        given = {key: value for key, value in values.items() if value not in (None, [])}
+        return action(once(options, given))
 
     command.__signature__ = signature(options, *more)  # type: ignore[attr-defined]
     command.__annotations__ = {
@@ -128,11 +130,24 @@ def _options(name: str, given: dict[str, Any]) -> Any:
     return build(SECTIONS[name], {**in_file, **given}, names)
 
 
+def _check_files(options: Any) -> None:
+    """Say at once, before TensorFlow is loaded, that a file is not there."""
+    for name, told in (
+        ("model", "no model at"),
+        ("data", "no image set at"),
+        ("examples", "no set at"),
+    ):
+        path = getattr(options, name, None)
+        if path and path not in (DEFAULT_MODEL, "mnist") and not os.path.lexists(path):
+            raise FgsmError(f"{told} {path}")
+
+
 def _single(name: str) -> Callable[[dict[str, Any]], int]:
     """The action of a command that is one section: train, attack, eval."""
 
     def action(given: dict[str, Any]) -> int:
         options = _options(name, given)
+        _check_files(options)
         with watched() as watch:
             from .. import experiment
 
@@ -155,16 +170,19 @@ def _run(given: dict[str, Any]) -> int:
     if not resolved:
         raise FgsmError(f"{file or config} has nothing to run; expected train, attack or eval")
     records: list[tuple[str, Record]] = []
-    with watched() as watch:
-        from .. import experiment
+    for name, section_options in resolved.items():
+        with watched() as watch:  # one a section: its bar is gone before its result is shown
+            from .. import experiment
 
-        for name, record in experiment.run(resolved, watch):
-            records.append((name, record))
-            if options.format == "table":
-                show([(name, record)], "table", {})
-        document = {name: record.as_dict() for name, record in records}
-        if options.output:
-            experiment.write_run(options.output, {"run": options, **resolved}, document)
+            record = experiment.COMMANDS[name](section_options, watch)
+        if options.format == "table":
+            if records:
+                write("\n")
+            show([(name, record)], "table", {})
+        records.append((name, record))
+    document = {name: record.as_dict() for name, record in records}
+    if options.output:
+        experiment.write_run(options.output, {"run": options, **resolved}, document)
     if options.format != "table":
         show(records, options.format, document)
     return _gate([record for _, record in records])
@@ -186,7 +204,9 @@ _register(
         "file",
         Annotated[
             str | None,
-            typer.Argument(metavar="FILE.yaml", help="The experiment.", show_default=False),
+            typer.Argument(
+                metavar="FILE.yaml", help="The experiment (or --config).", show_default=False
+            ),
         ],
     ),
     keyword(
@@ -274,9 +294,12 @@ def _gate(records: "Sequence[Record]") -> int:
             complain("Gate failed: the audit found reasons not to trust the numbers")
             code = GATE_FAILED
         if isinstance(record, Judgement) and record.passed is False:
-            lowest = min(result.adversarial_accuracy for result in record.results)
+            lowest = min(record.results, key=lambda result: result.adversarial_accuracy)
+            by = lowest.attack
+            which = f" ({by.name}, epsilon {by.epsilon:.4g})" if by else ""
             complain(
-                f"Gate failed: adversarial accuracy {lowest:.4f} is under {record.fail_under:g}"
+                f"Gate failed: adversarial accuracy {lowest.adversarial_accuracy:.4f}{which} is "
+                f"under {record.fail_under:g}"
             )
             code = GATE_FAILED
     return code
@@ -300,7 +323,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = BROKEN_PIPE
     except Exception as error:
         if hasattr(error, "format_message"):  # typer's own, for a flag it does not know
-            complain(f"Error: {error.format_message()}")
+            if message := error.format_message():  # empty after the help that no command gets
+                complain(f"Error: {message}")
             code = BAD_INPUT
         else:
             traceback.print_exc()

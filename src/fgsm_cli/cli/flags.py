@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..config import Options
+from ..errors import FgsmError
 from ..validation import expected
 
 PANELS = ("Attack", "Model", "Training", "Data", "Computation", "Output")
@@ -28,10 +29,13 @@ def _parameter(name: str, field: Any, schema: Mapping[str, Any]) -> inspect.Para
     if schema.get("type") == "boolean":
         annotation: Any = bool | None
     else:
-        annotation = list[str] | None if schema.get("type") == "array" else str | None
+        annotation = list[str] | None  # so that a flag given twice is seen, not the first one lost
     if name == "model":
+        annotation = str | None
         declared: Any = typer.Argument(
-            help=field.description, show_default=field.default, metavar="MODEL"
+            help=f"{field.description} [dim](default: {field.default})[/dim]",
+            show_default=False,
+            metavar="MODEL",
         )
     else:
         declared = typer.Option(
@@ -47,6 +51,26 @@ def _parameter(name: str, field: Any, schema: Mapping[str, Any]) -> inspect.Para
         default=None,
         annotation=Annotated[annotation, declared],
     )
+
+
+def once(options: type[Options], given: dict[str, Any]) -> dict[str, Any]:
+    """What was given, each flag that takes one value once. Raises FgsmError for one given twice."""
+    schema = options.model_json_schema(mode="serialization")["properties"]
+    values = {}
+    for name, value in given.items():
+        values[name] = value
+        if (
+            isinstance(value, list)
+            and schema.get(name, {}).get("type", "") != "array"
+            and name in schema
+        ):
+            if len(value) > 1:
+                hint = "; fgsm eval takes several" if name in ("attack", "epsilon") else ""
+                raise FgsmError(
+                    f"{flag(name)} must be given once{hint}. Received: {', '.join(value)}"
+                )
+            [values[name]] = value
+    return values
 
 
 def _help(field: Any, schema: Mapping[str, Any]) -> str:

@@ -178,3 +178,11 @@ def experiment_schema() -> dict[str, Any]:
             name: command.model_json_schema(mode="validation") for name, command in SECTIONS.items()
         },
     }
+
+
+def _for_editors(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema without what only the command line asks of a field."""
+    for field in schema["properties"].values():
+        field.pop("group", None)
+        field.pop("short", None)
+    return schema

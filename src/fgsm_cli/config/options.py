@@ -23,6 +23,7 @@ from ..validation import (
 
 DEFAULT_DIR = "runs/mnist-mlp"
 MODEL_FILE = "model.keras"
+DEFAULT_MODEL = f"{DEFAULT_DIR}/{MODEL_FILE}"
 CONFIG_FILE = "config.yaml"
 RESULTS_FILE = "results.json"
 EXAMPLES_FILE = "adversarial.npz"
@@ -80,7 +81,9 @@ class Options(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    limit: Count | None = option(None, "Use the first N images only.", group="Data", short="-n")
+    limit: Count | None = option(
+        None, "Use the first N test images only.", group="Data", short="-n"
+    )
     format: Literal["table", "json", "csv"] = option(
         "table", "How the result is printed.", group="Output", short="-f"
     )
@@ -96,18 +99,26 @@ class SectionOptions(Options):
         "mnist", "Image set: mnist (built in) or an .npz file.", group="Data", short="-d"
     )
     batch_size: Count = option(1000, "Images computed at once.", group="Computation", short="-b")
-    seed: Seed = option(0, "Seed of everything random.", group="Computation")
+    seed: Seed = option(
+        0, "Seed of everything random: weights, starts, random targets.", group="Computation"
+    )
 
 
 class TrainOptions(SectionOptions):
     """fgsm train"""
 
+    limit: Count | None = option(
+        None,
+        "Use the first N training and the first N test images only.",
+        group="Data",
+        short="-n",
+    )
     output: Text = option(DEFAULT_DIR, "Folder for the model.", group="Output", short="-o")
     retrain: bool = option(
         False, "Train even if the folder holds this very model already.", group="Output"
     )
     hidden: Widths = option(
-        (128,), "Width of a hidden layer; repeat for more, none for none.", group="Model"
+        (128,), "Widths of the hidden layers, such as 256,128; none for none.", group="Model"
     )
     dropout: Share = option(0.2, "Share of hidden units dropped in training.", group="Model")
     head: Literal["logits", "softmax"] = option(
@@ -128,7 +139,7 @@ class _Judging(SectionOptions):
     """What attack and eval share."""
 
     model: Text = option(
-        f"{DEFAULT_DIR}/{MODEL_FILE}",
+        DEFAULT_MODEL,
         "Keras model to attack; the default one is trained first if absent.",
         group="Model",
     )
@@ -252,6 +263,18 @@ class EvalOptions(_Judging):
     def contests(self) -> tuple[tuple[Attack, ...], ...]:
         """Every attack at every epsilon; or, at every epsilon, the worst of the attacks."""
         self._check_concern(self.attack)
+        if self.examples:
+            ignored = [
+                name
+                for name, field in type(self).model_fields.items()
+                if field.json_schema_extra["group"] == "Attack"  # type: ignore[index]
+                and getattr(self, name) != field.default
+            ]
+            if ignored:
+                raise FgsmError(
+                    f"--examples scores a set that is made already, where {', '.join(ignored)} "
+                    "would have no effect"
+                )
         if self.worst:
             return tuple(
                 tuple(self._attack(name, epsilon) for name in self.attack)
@@ -266,7 +289,7 @@ class CurveOptions(SectionOptions):
     """fgsm curve"""
 
     model: Text = option(
-        f"{DEFAULT_DIR}/{MODEL_FILE}",
+        DEFAULT_MODEL,
         "Keras model to attack; the default one is trained first if absent.",
         group="Model",
     )
@@ -297,7 +320,7 @@ class AuditOptions(SectionOptions):
     """fgsm audit"""
 
     model: Text = option(
-        f"{DEFAULT_DIR}/{MODEL_FILE}",
+        DEFAULT_MODEL,
         "Keras model to audit; the default one is trained first if absent.",
         group="Model",
     )
@@ -312,6 +335,9 @@ class AuditOptions(SectionOptions):
 class RunOptions(Options):
     """fgsm run: what is set here rules every section of the file."""
 
+    limit: Count | None = option(
+        None, "As --limit of every section; it also limits training.", group="Data", short="-n"
+    )
     data: Text | None = option(None, "Image set, for every section.", group="Data", short="-d")
     batch_size: Count | None = option(
         None, "Images computed at once, in every section.", group="Computation", short="-b"
@@ -364,5 +390,6 @@ def build(
 
 def near(word: str, known: Mapping[str, Any]) -> str:
     """What to say after an unknown word: the nearest known one, or all of them."""
-    close = difflib.get_close_matches(word, known, n=1)
+    begins = [name for name in known if word and name.startswith(word)]
+    close = begins or difflib.get_close_matches(word, known, n=1)
     return f". Did you mean {close[0]}?" if close else f". Known: {', '.join(known)}"
