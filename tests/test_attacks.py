@@ -388,8 +388,36 @@ def test_pixels_outside_the_range_are_refused(x):
 
 
 @pytest.mark.parametrize(
+    ("y", "sentence"),
+    [
+        ([10], "y must hold labels from 0 to 9. Received: 10"),
+        ([-1], "y must hold labels from 0 to 9. Received: -1"),
+        ([1, 2], "y must hold 1 labels, one a sample. Received: 2"),
+        ([0.9], "y must hold integer labels. Received: float32"),
+        ([True], "y must hold integer labels. Received: bool"),
+        (np.array([2**63 + 5], np.uint64), "y must hold labels from 0 to 9"),
+        (np.eye(10, dtype=int)[:1], "y must hold one label a sample. Received: shape"),
+        (None, "y, the labels, must be given"),
+    ],
+    ids=str,
+)
+def test_labels_that_do_not_fit_are_told_in_one_sentence(y, sentence, classifier, images):
+    with pytest.raises(FgsmError, match=sentence):
+        perturb(classifier, images.pixels(0, 1), y, attack_named())
+
+
+def test_an_attack_is_not_a_name():
+    with pytest.raises(
+        FgsmError, match="attack must be an Attack, as attack_named gives. Received: 'fgsm'"
+    ):
+        perturb(lambda x: x, noise((4,)), [0, 1, 0], "fgsm")
+
+
+@pytest.mark.parametrize(
     ("keywords", "sentence"),
     [
+        ({"steps": "three"}, "steps must be a whole number, at least 1. Received: 'three'"),
+        ({"name": ["fgsm"]}, "attack must be one of fgsm, "),
         ({"name": "fgms"}, "attack must be one of fgsm, fgm, .* Received: 'fgms'"),
         ({"epsilon": -0.1}, "epsilon must be a number, at least 0. Received: -0.1"),
         ({"epsilon": float("nan")}, "epsilon must be a number, at least 0. Received: nan"),

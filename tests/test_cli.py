@@ -103,15 +103,20 @@ def test_the_schema_is_json(capsys):
         (["attack", "--restarts", "3"], "--restarts does not fit fgsm: no random start"),
         (["attack", "absent.keras"], "no model at absent.keras"),
         (["attack", "--data", "absent.npz"], "no image set at absent.npz"),
-        (["eval", "--examples", "absent.npz"], "no set at absent.npz"),
+        (["eval", "--examples", "absent.npz"], "no adversarial set at absent.npz"),
         (["eval", "--examples", "a.npz", "-e", "0.2"], "--examples scores a set that is made already, where epsilon would have no effect"),
         (["compare", "a", "b", "--format", "xml"], "--format must be one of table, json, csv"),
         (["attakc"], "No such command 'attakc'"),
         (["eval", "a.keras", "0.2"], "unexpected extra argument"),
+        (["attack", "--config", ""], "no experiment at"),
+        (["attack", "--config", "/dev/null"], "is a pipe or a device; expected a file"),
+        (["attack", "/dev/null"], "the model /dev/null is a pipe or a device; expected a file"),
+        (["attack", "x" * 300], "File name too long"),
+        (["attack", "-a", "bim", "--steps", "99999999999"], "--steps must be a whole number, at least 1, at most 2000000000"),
         (["run"], "fgsm run takes one YAML file. Received: none"),
         (["run", "a.yaml", "--config", "b.yaml"], "fgsm run takes one YAML file. Received: two"),
-        (["run", "a.yaml"], "cannot read a.yaml: No such file or directory"),
-        (["attack", "--config", "a.yaml"], "cannot read a.yaml: No such file or directory"),
+        (["run", "a.yaml"], "no experiment at a.yaml"),
+        (["attack", "--config", "a.yaml"], "no experiment at a.yaml"),
     ],
 )  # fmt: skip
 def test_a_users_mistake_is_one_sentence(arguments, sentence, capsys, monkeypatch, tmp_path):
@@ -441,11 +446,60 @@ def test_ctrl_c_while_training_leaves_no_file_and_no_bar(tmp_path):
 
 
 def test_a_reader_that_leaves_early_gets_no_traceback(tmp_path, model_file):
-    command = f"{sys.executable} -m fgsm_cli attack {model_file} -n 20 --format json | true"
+    command = (
+        f"{sys.executable} -m fgsm_cli attack {model_file} -n 20 --format json | true; "
+        "exit ${PIPESTATUS[0]}"
+    )
     result = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert result.stderr == ""
+    assert result.returncode == 141, "1 would say that a gate failed"
+
+
+def test_a_closed_output_is_told(tmp_path, model_file):
+    command = f"{sys.executable} -m fgsm_cli attack {model_file} -n 20 >&-"
+    result = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 2
+    assert result.stderr == "Error: cannot write the result: standard output is closed\n"
+
+
+def test_an_input_is_never_overwritten(fgsm, model_file, small_set):
+    before = small_set.read_bytes()
+    refused(
+        fgsm("attack", model_file, "--data", small_set, "--save", small_set),
+        "--save must not overwrite an input",
+    )
+    assert small_set.read_bytes() == before
+
+
+def test_warnings_are_told_where_the_format_has_no_place_for_them(fgsm, model_file):
+    result = fgsm("attack", model_file, "-n", "20", "-e", "8", "--format", "csv")
+    assert result.returncode == 0
+    assert "Warning: epsilon 8 is wider than the pixel range 0..1" in result.stderr
+
+
+def test_other_data_under_the_same_name_are_trained_on_anew(fgsm, tmp_path):
+    rng = np.random.default_rng(0)
+
+    def write(n):
+        x, y = rng.random((n, 4, 4)), np.arange(n) % 3
+        np.savez(tmp_path / "own.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+
+    write(30)
+    command = ("train", "--data", "own.npz", "--epochs", "1", "--output", "m", "-f", "json")
+    first = fgsm(*command)
+    assert first.returncode == 0, first.stderr
+    assert "its training images: accuracy is overstated" in json.loads(first.stdout)["warnings"][0]
+    assert "very options before" in fgsm(*command).stderr
+    write(6)
+    second = fgsm(*command)
+    assert "Replacing m/model.keras" in second.stderr
+    document = json.loads(second.stdout)
+    assert document["n"] == 6
+    assert document["clean_correct"] <= 6
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full on this system")

@@ -178,7 +178,7 @@ def test_a_broken_file_is_told_by_file_and_line(text, sentence, tmp_path):
 
 @pytest.mark.parametrize("name", ["absent.yaml", "."])
 def test_a_file_that_cannot_be_read_is_named(name, tmp_path):
-    with pytest.raises(FgsmError, match="cannot read"):
+    with pytest.raises(FgsmError, match="no experiment at|is a folder"):
         read_experiment(str(tmp_path / name))
 
 

@@ -86,6 +86,17 @@ def test_labels_in_a_column_are_labels(tmp_path):
     assert load_images(path, "test").labels.tolist() == [0, 2, 1]
 
 
+def test_rounding_beyond_the_range_is_brought_back(tmp_path):
+    path = archive(tmp_path / "a.npz", x=np.full((1, 2, 2), 1 + 1e-7), y=np.array([0]))
+    assert load_images(path, "test").images.max() == 1
+
+
+@pytest.mark.parametrize("limit", [0, -5])
+def test_a_limit_is_at_least_one(limit):
+    with pytest.raises(FgsmError, match="limit must be at least 1"):
+        load_images("mnist", "test", limit)
+
+
 X, Y = np.zeros((3, 2, 2), np.uint8), np.array([0, 1, 2])
 
 
@@ -101,6 +112,7 @@ X, Y = np.zeros((3, 2, 2), np.uint8), np.array([0, 1, 2])
         ({"x": X, "y": np.eye(3)}, "(one-hot labels become integers by argmax). Received: shape (3, 3)"),
         ({"x": X, "y": Y / 2}, "must be integers. Received: float64"),
         ({"x": X, "y": Y - 1}, "must be at least 0. Received: -1 in row 0"),
+        ({"x": X, "y": np.array([0, 1, 2**63], np.uint64)}, "must be below 100000. Received: 9223372036854775808 in row 2"),
         ({"x": X + 1j, "y": Y}, "must be real numbers. Received: complex128"),
         ({"x": X.astype(str), "y": Y}, "must be real numbers. Received: <U"),
         ({"x": X + 255.0, "y": Y}, "(float64) must lie in 0..1 (divide by 255). Received: 255..255"),
@@ -160,7 +172,7 @@ def test_a_damaged_archive_is_called_damaged(content, sentence, tmp_path):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(FgsmError, match=r"cannot read the image set .*absent.npz: No such file"):
+    with pytest.raises(FgsmError, match=r"no image set at .*absent.npz"):
         load_images(str(tmp_path / "absent.npz"), "test")
 
 

@@ -210,6 +210,15 @@ def network_that_knows(images):
     return model
 
 
+def test_no_finite_gradient_at_all_is_refused_not_a_perfect_attack(images):
+    model = keras.Sequential(
+        [keras.Input((28, 28)), keras.layers.Flatten(), keras.layers.Dense(10)]
+    )
+    broken = Classifier(lambda x: model(tf.sqrt(x * 0.0)), "logits", 10, (28, 28))
+    with pytest.raises(FgsmError, match="no image has a finite gradient of the loss ce"):
+        judged(broken, images.take(np.arange(20)), attack_named())
+
+
 # --- contests, targets, labels --------------------------------------------------------------
 
 

@@ -51,6 +51,8 @@ def test_the_image_set_it_was_made_from_is_named(few, tmp_path):
         ({"x_adv": np.zeros((2, 3))}, "must hold a label for each of 2 images. Received: shape"),
         ({"indices": np.array([0, 1, 2, 3, 4, 10_000])}, "the indices of .* do not fit"),
         ({"indices": np.arange(6) - 1}, "the indices of .* do not fit"),
+        ({"indices": np.arange(6)[::-1]}, "are not those of mnist at its indices"),
+        ({"indices": np.int64(3)}, "the indices of .* do not fit"),
         ({"indices": np.arange(5)}, "the indices of .* do not fit"),
         ({"x_clean": np.zeros((6, 2, 2))}, "must have shape"),
         ({"epsilon": np.zeros(3)}, "must be one finite number"),

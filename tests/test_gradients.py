@@ -181,6 +181,12 @@ def test_an_error_inside_a_users_function_is_still_ours(autograph, classifier):
             "y, the labels, must be given for a model with 10 scores",
         ),
         (np.zeros((1, 28, 28), complex), [1], {}, "x must hold real numbers. Received: complex128"),
+        (
+            np.zeros((0, 28, 28)),
+            np.zeros(0, int),
+            {},
+            "x must hold at least one sample. Received: none",
+        ),
         ([["a"]], [1], {}, "x must hold real numbers. Received: string"),
         (np.zeros((1, 28, 28)), [1], {"loss": "mse"}, "loss must be one of ce, ce-float32"),
         (np.zeros((1, 28, 28)), [1], {"unconnected": "none"}, "unconnected must be raise or zero"),

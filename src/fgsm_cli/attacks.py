@@ -25,7 +25,7 @@ from .backend import compiled, compiled_for, tf
 from .data import PIXEL_RANGE
 from .errors import FgsmError
 from .family import Attack, Loss, Norm, Row
-from .gradients import LOSSES, check_labels, get_grads, scores_and_gradient
+from .gradients import LOSSES, check_labels, get_grads, scores_and_gradient, tensors
 from .models import Model, logits
 from .norms import NORMS
 
@@ -43,20 +43,21 @@ def perturb(model: Model, x: Any, y: Any, attack: Attack, *, seed: int = 0) -> A
 
     Raises FgsmError for pixels outside 0..1, and as ``get_grads`` does.
     """
-    x = tf.convert_to_tensor(x)
-    x = x if x.dtype == tf.float64 else tf.cast(x, tf.float32)
-    if tf.executing_eagerly():
-        low, high = (float(end) for end in _extent(x))
-        if not PIXEL_RANGE[0] <= low <= high <= PIXEL_RANGE[1]:
-            raise FgsmError(
-                f"x must hold pixels in {PIXEL_RANGE[0]:g}..{PIXEL_RANGE[1]:g}. "
-                f"Received: {low:g}..{high:g}"
-            )
-    y = tf.cast(tf.convert_to_tensor(y), tf.int64)
+    if not isinstance(attack, Attack):
+        raise FgsmError(f"attack must be an Attack, as attack_named gives. Received: {attack!r}")
+    x, y = tensors(x, y)
+    if y is None:
+        raise FgsmError("y, the labels, must be given")
     if single := y.shape.rank == 0:
         x, y = x[tf.newaxis], y[tf.newaxis]
     if tf.executing_eagerly():
         check_labels(y, _classes(model, tuple(x.shape[1:]), x.dtype), len(x))
+        low, high = (float(end) for end in _extent(x))
+        if not PIXEL_RANGE[0] <= low <= high <= PIXEL_RANGE[1]:
+            raise FgsmError(
+                f"x must hold pixels in {PIXEL_RANGE[0]:g}..{PIXEL_RANGE[1]:g}. "
+                f"Received: {low:.9g}..{high:.9g}"
+            )
     places = np.arange(len(x)) if tf.executing_eagerly() else None
     aim = y
     if attack.target is not None or attack.labels == "predicted":

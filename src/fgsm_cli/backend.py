@@ -40,8 +40,15 @@ def _quiet_stderr() -> Iterator[None]:
     except OSError:  # no standard error at all: nothing to hold back
         yield
         return
-    with tempfile.TemporaryFile() as held:
-        sys.stderr.flush()
+    try:
+        holder = tempfile.TemporaryFile()  # noqa: SIM115 - entered below
+    except OSError:  # a file system that is read-only throughout
+        os.close(kept)
+        yield
+        return
+    with holder as held:
+        if sys.stderr is not None:
+            sys.stderr.flush()
         os.dup2(held.fileno(), 2)
         try:
             yield

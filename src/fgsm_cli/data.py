@@ -8,22 +8,24 @@ MNIST was made by Yann LeCun and Corinna Cortes and is published under CC BY-SA 
 """
 
 import importlib.resources
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .errors import FgsmError
+from .files import check_regular
 
 Split = Literal["train", "test"]
 
 MNIST_SHA256 = "06af5dfe73b70e3bc1c36439982b18a8d76803db9b544f6fdf838a37fbb01b64"
 PIXEL_RANGE = (0.0, 1.0)
+MOST_CLASSES = 100_000
+ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,9 +72,12 @@ def load_images(source: str, split: Split, limit: int | None = None) -> ImageSet
     """An image set by name ("mnist") or path (.npz), its first ``limit`` images.
 
     An .npz holds ``x_train, y_train, x_test, y_test`` as ``keras.datasets`` names them, or
-    ``x, y`` for both splits. Raises FgsmError, one sentence, for whatever is damaged, empty,
+    ``x, y`` for both splits. limit: at least 1.
+    Raises FgsmError, one sentence, for whatever is damaged, empty,
     out of range or of unequal length.
     """
+    if limit is not None and limit < 1:
+        raise FgsmError(f"limit must be at least 1. Received: {limit}")
     with open_arrays(source) as arrays:
         images, labels = (
             find_array(arrays, names, source)
@@ -80,6 +85,7 @@ def load_images(source: str, split: Split, limit: int | None = None) -> ImageSet
         )
     if labels.ndim == 2 and labels.shape[1] == 1:  # as keras.datasets.cifar10 has them
         labels = labels[:, 0]
+    images = within_rounding(images)
     check_images(images, labels, source)
     labels = labels.astype(np.int64)
     return ImageSet(source, split, images[:limit], labels[:limit], int(labels.max()) + 1)
@@ -98,12 +104,13 @@ def open_arrays(source: str) -> Iterator[Any]:
         try:
             with np.load(file, allow_pickle=False) as arrays:
                 yield arrays
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError) as error:
-            raise FgsmError(f"{source} is damaged: {error}") from None
-        except ValueError as error:
-            if isinstance(error, FgsmError):
-                raise
-            raise FgsmError(f"{source} holds Python objects, which are not read") from None
+        except FgsmError:
+            raise
+        except Exception as error:  # a damaged archive fails in every way there is
+            if "allow_pickle" in str(error):
+                raise FgsmError(f"{source} holds Python objects, which are not read") from None
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise FgsmError(f"{source} is damaged: {reason[:200]}") from None
 
 
 @contextmanager
@@ -112,18 +119,18 @@ def _opened(source: str) -> Iterator[IO[bytes]]:
         with importlib.resources.files(__package__).joinpath("assets/mnist.npz").open("rb") as file:
             yield file
         return
-    try:
-        with open(source, "rb") as file:  # noqa: PTH123 - the text may name anything
-            yield file
-    except OSError as error:
-        raise FgsmError(f"cannot read the image set {source}: {error.strerror}") from None
+    check_regular(source, "image set")
+    with Path(source).open("rb") as file:
+        yield file
 
 
 def find_array(arrays: Any, names: Sequence[str], source: str) -> NDArray[Any]:
     """The first of these arrays that the archive holds. Raises FgsmError if there is none."""
     for name in names:
         if name in arrays.files:
-            array: NDArray[Any] = arrays[name]
+            array = arrays[name]
+            if not isinstance(array, np.ndarray):  # a member that is no array comes as its bytes
+                raise FgsmError(f"{source} is damaged: {name} is not an array")
             return array
     raise FgsmError(
         f"{source} must hold an array named {' or '.join(names)}. "
@@ -131,9 +138,19 @@ def find_array(arrays: Any, names: Sequence[str], source: str) -> NDArray[Any]:
     )
 
 
+def within_rounding(images: NDArray[Any]) -> NDArray[Any]:
+    """Float pixels that leave 0..1 by no more than rounding does are brought back."""
+    if images.dtype.kind == "f" and images.size:
+        low, high = images.min(), images.max()
+        if -ROUNDING <= low <= high <= 1 + ROUNDING and (low < 0 or high > 1):
+            inside: NDArray[Any] = np.clip(images, 0, 1)
+            return inside
+    return images
+
+
 def check_images(images: NDArray[Any], labels: NDArray[Any], source: str) -> None:
     """Raise FgsmError unless these are images with one label each, within the pixel range."""
-    if images.dtype.kind not in "biuf":
+    if images.dtype.kind not in "biuf" or images.dtype.itemsize > 8:
         raise FgsmError(f"the pixels of {source} must be real numbers. Received: {images.dtype}")
     if images.ndim < 2 or not images.size:
         raise FgsmError(f"{source} must hold images (n, ...). Received: shape {images.shape}")
@@ -149,6 +166,12 @@ def check_images(images: NDArray[Any], labels: NDArray[Any], source: str) -> Non
         row = int(labels.argmin())
         raise FgsmError(
             f"the labels of {source} must be at least 0. Received: {labels[row]} in row {row}"
+        )
+    if labels.max() >= MOST_CLASSES:
+        row = int(labels.argmax())
+        raise FgsmError(
+            f"the labels of {source} must be below {MOST_CLASSES}. "
+            f"Received: {labels[row]} in row {row}"
         )
     low, high = images.min(), images.max()
     top = 255 if images.dtype.kind in "iu" else 1

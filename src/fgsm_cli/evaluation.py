@@ -135,6 +135,11 @@ def judge(
                 referee.retry(position, attack, turn, indices, x, y)
             done += n
             progress("Attacking", done, total, f"{len(standing):,} images left")
+    for (loss, *_), found in clean.gradients.items():
+        if found.broken == n:
+            raise FgsmError(
+                f"no image has a finite gradient of the loss {loss}; nothing to attack by"
+            )
     results = tuple(
         _result(contest, outcome, clean, n)
         for contest, outcome in zip(contests, outcomes, strict=True)
@@ -225,7 +230,8 @@ class _Referee:
         outcome.idle[at], outcome.lost[at] = idle.numpy()[chosen], lost[chosen]
         outcome.distance[at], outcome.linf[at] = distance[chosen], linf[chosen]
         if self.keep and len(at):
-            self.keep(position, at, x_adv.numpy()[chosen])
+            kept = tf.where(_like(lost, x), x, x_adv)  # what is no number is kept as it was
+            self.keep(position, at, kept.numpy()[chosen])
 
 
 def _result(contest: Contest, outcome: _Outcome, clean: _Clean, n: int) -> AttackResult:

@@ -17,7 +17,7 @@ import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
-from .data import ImageSet, check_images, find_array, open_arrays, scaled
+from .data import ImageSet, check_images, find_array, open_arrays, scaled, within_rounding
 from .errors import FgsmError
 from .family import Attack
 from .files import whole_file
@@ -86,17 +86,23 @@ def load_examples(path: str, images: ImageSet | None, limit: int | None = None) 
     with open_arrays(path) as arrays:
         x_adv = find_array(arrays, ("x_adv", "x"), path)[:limit]
         labels = find_array(arrays, ("y",), path)[:limit]
+        x_adv = within_rounding(x_adv)
         check_images(x_adv, labels, path)
         clean = None
         if "x_clean" in arrays.files:
             clean = arrays["x_clean"][:limit]
             check_images(clean, labels, path)
         elif images is not None and "indices" in arrays.files:
-            indices = arrays["indices"][:limit]
+            indices = np.atleast_1d(arrays["indices"])[:limit]
             fits = indices.dtype.kind in "iu" and indices.shape == labels.shape
             if not fits or not 0 <= indices.min() <= indices.max() < len(images):
                 raise FgsmError(f"the indices of {path} do not fit the image set {images.name}")
             clean = images.images[indices]
+            if not np.array_equal(images.labels[indices], labels):
+                raise FgsmError(
+                    f"the labels of {path} are not those of {images.name} at its indices; was it "
+                    "made from another image set?"
+                )
         if clean is not None and clean.shape != x_adv.shape:
             raise FgsmError(
                 f"the clean images of {path} must have shape {x_adv.shape}. Received: {clean.shape}"

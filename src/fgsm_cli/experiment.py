@@ -30,16 +30,18 @@ from .config import (
     EvalOptions,
     Options,
     TrainOptions,
+    build,
     dump_experiment,
+    read_experiment,
 )
 from .curve import trace_curve
 from .data import MNIST_SHA256, ImageSet, load_images
 from .errors import FgsmError
 from .evaluation import Judged, judge, judge_examples
 from .examples import load_examples, made_from, save_examples
-from .files import make_folder, sha256, whole_file
+from .files import make_folder, same_file, sha256, whole_file
 from .models import Classifier, build_mlp, inspect, load_classifier, save_model
-from .results import QUANTILES, Audit, Curve, Epoch, Judgement, Source, Training
+from .results import QUANTILES, Audit, Curve, Epoch, Judgement, Source, Training, versions
 from .training import Progress, count_correct
 from .training import train as train_model
 
@@ -72,6 +74,7 @@ def train(options: TrainOptions, watch: Watch) -> Training:
     if (folder / MODEL_FILE).exists():
         watch.note(f"Replacing {folder / MODEL_FILE}, which was trained with other options.")
     images = load_images(options.data, "train", options.limit)
+    _check_trainable(images, test)
     model = build_mlp(
         options.hidden,
         dropout=options.dropout,
@@ -96,19 +99,38 @@ def train(options: TrainOptions, watch: Watch) -> Training:
     return record
 
 
+def _check_trainable(images: ImageSet, test: ImageSet) -> None:
+    if images.images.shape[1:] != test.images.shape[1:]:
+        raise FgsmError(
+            f"the training and the test images of {images.name} must be of one shape. "
+            f"Received: {images.images.shape[1:]} and {test.images.shape[1:]}"
+        )
+    if images.classes < 2:
+        raise FgsmError(f"{images.name} must have at least two classes. Received: one")
+
+
 def _training_warnings(images: ImageSet, test: ImageSet) -> Iterator[str]:
     if images.images.shape == test.images.shape and np.array_equal(images.images, test.images):
         yield f"the test images of {test.name} are its training images: accuracy is overstated"
 
 
 def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
-    """The record of a finished training with equal options, if its model is still there."""
+    """The record of a finished training that this one would repeat, if its model is still there.
+
+    It would if the options are equal (but for where and how results are shown), the data are the
+    same to the byte, and the program and its libraries are of the same version.
+    """
     folder = Path(options.output)
     try:
-        resolved = (folder / CONFIG_FILE).read_text(encoding="utf-8")
+        before = build(TrainOptions, read_experiment(str(folder / CONFIG_FILE))["train"])
         document = json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8"))
         model = Source(**document["model"])
-        if resolved != _config_text({"train": options}):
+        shown = {"output": "", "format": "table", "retrain": False}
+        if before.model_copy(update=shown) != options.model_copy(update=shown):
+            return None
+        if document["versions"] != versions():
+            return None
+        if document["data"]["sha256"] != _data_source(test).sha256:
             return None
         if model.sha256 != sha256(folder / MODEL_FILE):
             return None
@@ -121,7 +143,7 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
             files=tuple(document["files"]),
             warnings=tuple(document["warnings"]),
         )
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -130,7 +152,7 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
     folder = _folder(options.output, "attack")
     target = options.save or (folder and str(folder / EXAMPLES_FILE))
     if options.save:
-        _check_target(options.save)
+        _check_target(options.save, (options.model, options.data))
     classifier, images = _subject(options, watch)
     kept = np.empty(images.images.shape, np.float32) if target else None
 
@@ -201,7 +223,8 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
 def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgement:
     examples = load_examples(path, _clean_source(path, options.data), options.limit)
     classifier = _classifier(options.model, watch)
-    classifier.check(examples.images.shape[1:], int(examples.labels.max()) + 1)
+    classifier.check(examples.images.shape[1:])
+    _check_labels(classifier, examples.labels, path)
     result = judge_examples(
         classifier, examples, batch_size=options.batch_size, progress=watch.progress
     )
@@ -328,8 +351,19 @@ def _subject(
     """The model and the test images, found to fit each other."""
     images = load_images(options.data, "test", options.limit)
     classifier = _classifier(options.model, watch)
-    classifier.check(images.images.shape[1:], int(images.labels.max()) + 1)
+    classifier.check(images.images.shape[1:])
+    _check_labels(classifier, images.labels, images.name)
     return classifier, images
+
+
+def _check_labels(classifier: Classifier, labels: Any, source: str) -> None:
+    """Raise FgsmError for a label that the model does not know, naming its row."""
+    row = int(labels.argmax())
+    if labels[row] >= classifier.classes:
+        raise FgsmError(
+            f"{classifier.path} knows the labels 0..{classifier.classes - 1}. "
+            f"Received: {labels[row]} in row {row} of {source}"
+        )
 
 
 def _classifier(path: str, watch: Watch) -> Classifier:
@@ -356,12 +390,15 @@ def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int) -> Ite
         )
 
 
-def _check_target(path: str) -> None:
+def _check_target(path: str, inputs: tuple[str, ...]) -> None:
     """Refuse, before the work, a file that could not be written after it."""
     if not path.endswith(".npz"):
         raise FgsmError(f"--save must name an .npz file. Received: {path!r}")
     if Path(path).is_dir():
         raise FgsmError(f"--save must name a file. Received: the folder {path}")
+    for one in inputs:
+        if same_file(path, one):
+            raise FgsmError(f"--save must not overwrite an input. Received: {path}")
     make_folder(Path(path).parent)
 
 

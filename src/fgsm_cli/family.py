@@ -148,9 +148,10 @@ def attack_named(
     (APGD's first step is ``reach``).
     Raises FgsmError for an unknown name or a number outside its range.
     """
-    row = ROWS.get(name, ROWS["fgsm"])
+    row = ROWS[name] if isinstance(name, str) and name in ROWS else ROWS["fgsm"]
     steps = row.steps if steps is None else steps
-    reach = row.reach if row.adapts else row.reach / max(1, steps)
+    whole = steps if isinstance(steps, int) and steps > 1 else 1
+    reach = row.reach if row.adapts else row.reach / whole
     try:
         return Attack(
             name=name,

@@ -10,6 +10,7 @@ has finished is the file renamed into place. A failure leaves the old file as it
 import contextlib
 import hashlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,9 @@ def whole_file(target: str | Path) -> Iterator[Path]:
 
     Raises FgsmError where the target cannot be written (no space, no permission).
     """
-    target = Path(target)
+    target = Path(os.path.realpath(target))
+    if target.exists() and not target.is_file():
+        raise FgsmError(f"cannot write {target}: it is not a file of its own")
     temporary = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
     try:
         make_folder(target.parent)
@@ -46,6 +49,27 @@ def make_folder(folder: str | Path) -> Path:
     if not os.access(folder, os.W_OK | os.X_OK):
         raise FgsmError(f"cannot write to the folder {folder}: no permission")
     return folder
+
+
+def check_regular(path: str, what: str) -> None:
+    """Raise FgsmError unless there is a plain file: a pipe could be waited for for ever."""
+    try:
+        kind = Path(path).stat().st_mode
+    except FileNotFoundError:
+        raise FgsmError(f"no {what} at {path}") from None
+    except OSError as error:
+        raise FgsmError(f"cannot read the {what} {path}: {error.strerror}") from None
+    if stat.S_ISDIR(kind):
+        raise FgsmError(f"the {what} {path} is a folder; expected a file")
+    if not stat.S_ISREG(kind):
+        raise FgsmError(f"the {what} {path} is a pipe or a device; expected a file")
+    if not os.access(path, os.R_OK):
+        raise FgsmError(f"cannot read the {what} {path}: no permission")
+
+
+def same_file(a: str, b: str) -> bool:
+    """Whether two paths lead to one existing file."""
+    return Path(a).exists() and Path(b).exists() and Path(a).samefile(b)
 
 
 def sha256(path: str | Path) -> str:

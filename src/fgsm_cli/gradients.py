@@ -98,7 +98,7 @@ def get_grads(
     """
     if unconnected not in ("raise", "zero"):
         raise FgsmError(f"unconnected must be raise or zero. Received: {unconnected!r}")
-    x, y = _tensors(x, y)
+    x, y = tensors(x, y)
     if single := y is not None and y.shape.rank == 0:
         x, y = x[tf.newaxis], y[tf.newaxis]
     _, gradient = scores_and_gradient(model, x, y, loss=loss, unconnected=unconnected)
@@ -127,7 +127,7 @@ def scores_and_gradient(
     return outputs, tf.convert_to_tensor(gradient)  # a gather on x gives slices
 
 
-def _tensors(x: Any, y: Any) -> tuple[Any, Any]:
+def tensors(x: Any, y: Any) -> tuple[Any, Any]:
     """X as a float tensor that can be watched, y as an integer tensor."""
     try:
         x = tf.convert_to_tensor(x)
@@ -138,12 +138,19 @@ def _tensors(x: Any, y: Any) -> tuple[Any, Any]:
             raise FgsmError(f"x must hold real numbers. Received: {x.dtype.name}")
         x = tf.cast(x, tf.float32)
     if y is not None:
-        y = tf.convert_to_tensor(y)
+        try:
+            y = tf.convert_to_tensor(y)
+        except (TypeError, ValueError) as error:
+            raise FgsmError(f"y must hold integers. Received: {type(y).__name__}") from error
         if not y.dtype.is_integer:
             raise FgsmError(f"y must hold integer labels. Received: {y.dtype.name}")
         if y.shape.rank not in (0, 1):
             raise FgsmError(f"y must hold one label a sample. Received: shape {tuple(y.shape)}")
         y = tf.cast(y, tf.int64)
+    if y is not None and x.shape.rank == 0:
+        raise FgsmError("x must hold a batch of samples, or one. Received: a single number")
+    if 0 in x.shape.as_list()[: 1 if y is None or y.shape.rank else 0]:
+        raise FgsmError("x must hold at least one sample. Received: none")
     return x, y
 
 
@@ -159,7 +166,7 @@ def _ascended(outputs: Any, y: Any, loss: Loss) -> Any:
                 f"y, the labels, must be given for a model with {outputs.shape[-1]} scores"
             )
         return outputs
-    if loss not in LOSSES:
+    if not isinstance(loss, str) or loss not in LOSSES:
         raise FgsmError(f"loss must be one of {', '.join(LOSSES)}. Received: {loss!r}")
     if outputs.shape.rank != 2 or (outputs.shape[1] is not None and outputs.shape[1] < 2):
         raise FgsmError(

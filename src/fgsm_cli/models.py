@@ -18,7 +18,7 @@ import numpy as np
 
 from .backend import keras, tf
 from .errors import FgsmError
-from .files import sha256, whole_file
+from .files import check_regular, sha256, whole_file
 
 Model = Callable[..., Any]
 Head = Literal["logits", "softmax", "probabilities"]
@@ -51,23 +51,22 @@ class Classifier:
     sha256: str = ""
 
     def __call__(self, x: Any) -> Any:
-        """Logits (batch, classes), float32, at x (batch, ...); x is reshaped if sizes agree."""
+        """Logits (batch, classes), float32, at x (batch, ...), flat or with axes of size 1, too."""
         outputs = logits(self.model, tf.reshape(x, (-1, *self.input_shape)))
         if self.head == "probabilities":
             outputs = tf.math.log(tf.maximum(outputs, np.finfo(np.float32).tiny))
         return tf.cast(outputs, tf.float32)
 
-    def check(self, image_shape: Sequence[int], classes: int) -> None:
-        """Raise FgsmError unless the model takes such images and knows that many classes."""
-        if int(np.prod(image_shape)) != int(np.prod(self.input_shape)):
+    def check(self, image_shape: Sequence[int]) -> None:
+        """Raise FgsmError unless the model takes images of that shape."""
+        given, wanted = (
+            [size for size in shape if size != 1] for shape in (image_shape, self.input_shape)
+        )
+        is_flat = min(len(given), len(wanted)) <= 1 and np.prod(given) == np.prod(wanted)
+        if given != wanted and not is_flat:
             raise FgsmError(
                 f"{self.path or 'the model'} takes images of shape {self.input_shape}. "
                 f"Received: {tuple(image_shape)}"
-            )
-        if classes > self.classes:
-            raise FgsmError(
-                f"{self.path or 'the model'} knows the labels 0..{self.classes - 1}. "
-                f"Received: {classes - 1}"
             )
 
 
@@ -125,11 +124,10 @@ def load_classifier(path: str) -> Classifier:
     No code in the file is run. Raises FgsmError for a file that is missing, damaged or not a
     Keras model, for weights that are not finite, and for a model that is no classifier.
     """
+    check_regular(path, "model")
     file = Path(path)
-    if not file.exists():
-        raise FgsmError(f"no model at {path}")
-    if file.is_dir():
-        raise FgsmError(f"{path} is a folder; expected a .keras file")
+    if not file.stat().st_size:
+        raise FgsmError(f"the model {path} is empty: 0 bytes")
     if file.suffix == ".keras" and not zipfile.is_zipfile(file):
         raise FgsmError(f"{path} is damaged or not a Keras model: its archive cannot be read")
     try:
@@ -202,8 +200,15 @@ def _has_inputs(model: Any) -> bool:
 def _head(model: Any, input_shape: tuple[int, ...], name: str) -> Head:
     """Logits or probabilities: what comes out for a few images of noise says it."""
     noise = np.random.default_rng(0).random((4, *input_shape), dtype=np.float32)
-    outputs = model(noise, training=False)
-    values = np.asarray(outputs)
+    try:
+        outputs = model(noise, training=False)
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise FgsmError(f"{name} cannot be asked about 4 images at once: {reason}") from None
+    if not tf.is_tensor(outputs) or not outputs.dtype.is_floating:
+        kind = outputs.dtype.name if tf.is_tensor(outputs) else type(outputs).__name__
+        raise FgsmError(f"{name} must give one tensor of floating-point scores. Received: {kind}")
+    values = np.asarray(outputs, np.float64)
     sums_to_one = bool((values >= 0).all() and np.allclose(values.sum(axis=1), 1, atol=1e-3))
     if hasattr(outputs, "_keras_logits"):
         if not sums_to_one:

@@ -144,7 +144,7 @@ def print_table(record: Shown, console: Any) -> None:
     console.print()
     for sentence in _sentences(record):
         say(sentence)
-    for warning in _warnings(record):
+    for warning in warnings_of(record):
         say(f"Warning: {warning}{'' if warning.endswith('?') else '.'}", "yellow")
     for file in getattr(record, "files", ()):
         say(f"Saved: {file}", "dim")
@@ -346,7 +346,8 @@ def _curve_sentences(record: Curve) -> list[str]:
     ]
 
 
-def _warnings(record: Shown) -> list[str]:
+def warnings_of(record: Shown) -> list[str]:
+    """The warnings of a record and of its results, each once."""
     own = [
         warning
         for result in (record.results if isinstance(record, Judgement) else ())

@@ -33,16 +33,16 @@ def _fraction(value: Any) -> Any:
 # The bounds stand next to the type, innermost, or the JSON schema would not show them.
 Epsilon = Annotated[
     float,
-    Field(ge=0, allow_inf_nan=False),
+    Field(ge=0, le=1_000_000, allow_inf_nan=False),
     BeforeValidator(_number),
     BeforeValidator(_fraction, json_schema_input_type=float | str),
 ]
-Count = Annotated[int, Field(ge=1), BeforeValidator(_number)]
+Count = Annotated[int, Field(ge=1, le=2_000_000_000), BeforeValidator(_number)]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1), BeforeValidator(_number)]
 Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
 Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), BeforeValidator(_number)]
 StepSize = Annotated[float, Field(gt=0, le=10, allow_inf_nan=False), BeforeValidator(_number)]
-Decay = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_number)]
+Decay = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), BeforeValidator(_number)]
 LearningRate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
 
 Target = Annotated[
@@ -51,6 +51,7 @@ Target = Annotated[
     Field(union_mode="left_to_right"),
 ]
 
+_OVERFLOW = (1_000_000, 2_000_000_000)
 _KINDS = {
     "integer": "a whole number",
     "number": "a number",
@@ -59,15 +60,19 @@ _KINDS = {
 _BOUNDS = {
     "minimum": "at least {:g}",
     "exclusiveMinimum": "above {:g}",
-    "maximum": "at most {:.10g}",
+    "maximum": "at most {:.12g}",
     "exclusiveMaximum": "below {:g}",
 }
 
 
-def expected(schema: Mapping[str, Any]) -> str:
-    """What a value must be, in words, from its JSON schema."""
+def expected(schema: Mapping[str, Any], *, every_limit: bool = False) -> str:
+    """What a value must be, in words, from its JSON schema.
+
+    An upper limit that only keeps numbers from overflowing is told where it was the fault.
+    """
     if "anyOf" in schema:
-        return " or ".join(expected(one) for one in schema["anyOf"] if one.get("type") != "null")
+        kinds = (one for one in schema["anyOf"] if one.get("type") != "null")
+        return " or ".join(expected(one, every_limit=every_limit) for one in kinds)
     if "enum" in schema:
         return "one of " + ", ".join(schema["enum"])
     if "const" in schema:
@@ -75,8 +80,12 @@ def expected(schema: Mapping[str, Any]) -> str:
     if schema["type"] == "boolean":
         return "true or false"
     if schema["type"] == "array":
-        return expected(schema["items"]) + " (or a list of such)"
-    bounds = [text.format(schema[key]) for key, text in _BOUNDS.items() if key in schema]
+        return expected(schema["items"], every_limit=every_limit) + " (or a list of such)"
+    bounds = [
+        text.format(schema[key])
+        for key, text in _BOUNDS.items()
+        if key in schema and (every_limit or schema[key] not in _OVERFLOW)
+    ]
     return ", ".join([_KINDS[schema["type"]], *bounds])
 
 
@@ -89,7 +98,9 @@ def explain(error: ValidationError, schema: Mapping[str, Any], names: Mapping[st
     fault = error.errors()[0]
     field = str(fault["loc"][0])
     received = fault["input"]
+    every_limit = fault["type"] == "less_than_equal"
+    wanted = expected(schema["properties"][field], every_limit=every_limit)
     return (
-        f"{names.get(field, field)} must be {expected(schema['properties'][field])}. "
+        f"{names.get(field, field)} must be {wanted}. "
         f"Received: {'nothing' if received is None else repr(received)}"
     )

@@ -32,8 +32,9 @@ from ..config import (
     resolve_experiment,
 )
 from ..errors import FgsmError
+from ..files import check_regular
 from .flags import flag, keyword, once, signature
-from .screen import complain, show, watched, write
+from .screen import ReaderGoneError, complain, show, watched, write
 
 if TYPE_CHECKING:
     from ..experiment import Record
@@ -121,7 +122,7 @@ def _options(name: str, given: dict[str, Any]) -> Any:
     """What holds for a command: its flags, then the file's section, then the defaults."""
     file = given.pop("config", None)
     in_file: Mapping[str, Any] = {}
-    if file:
+    if file is not None:
         sections = read_experiment(file)
         if name not in sections:
             raise FgsmError(f"{file} has no section {name}. Received: {', '.join(sections)}")
@@ -131,15 +132,15 @@ def _options(name: str, given: dict[str, Any]) -> Any:
 
 
 def _check_files(options: Any) -> None:
-    """Say at once, before TensorFlow is loaded, that a file is not there."""
-    for name, told in (
-        ("model", "no model at"),
-        ("data", "no image set at"),
-        ("examples", "no set at"),
+    """Say at once, before TensorFlow is loaded, that a file is not there or not a file."""
+    for name, what in (
+        ("model", "model"),
+        ("data", "image set"),
+        ("examples", "adversarial set"),
     ):
         path = getattr(options, name, None)
-        if path and path not in (DEFAULT_MODEL, "mnist") and not os.path.lexists(path):
-            raise FgsmError(f"{told} {path}")
+        if path and path not in (DEFAULT_MODEL, "mnist"):
+            check_regular(path, what)
 
 
 def _single(name: str) -> Callable[[dict[str, Any]], int]:
@@ -298,8 +299,8 @@ def _gate(records: "Sequence[Record]") -> int:
             by = lowest.attack
             which = f" ({by.name}, epsilon {by.epsilon:.4g})" if by else ""
             complain(
-                f"Gate failed: adversarial accuracy {lowest.adversarial_accuracy:.4f}{which} is "
-                f"under {record.fail_under:g}"
+                f"Gate failed: adversarial accuracy {lowest.adversarial_accuracy:.6g}{which} is "
+                f"under {record.fail_under:.9g}"
             )
             code = GATE_FAILED
     return code
@@ -317,7 +318,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except FgsmError as error:
         complain(f"Error: {error}")
         code = BAD_INPUT
-    except BrokenPipeError:
+    except (BrokenPipeError, ReaderGoneError):
         # The reader has seen enough. Python would complain once more at exit: give it a sink.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = BROKEN_PIPE
@@ -325,6 +326,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(error, "format_message"):  # typer's own, for a flag it does not know
             if message := error.format_message():  # empty after the help that no command gets
                 complain(f"Error: {message}")
+            code = BAD_INPUT
+        elif isinstance(error, OSError):
+            what = f"{error.filename}: " if error.filename else ""
+            complain(f"Error: {what}{error.strerror or error}")
             code = BAD_INPUT
         else:
             traceback.print_exc()

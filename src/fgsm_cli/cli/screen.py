@@ -1,7 +1,9 @@
 """What a person sees: results on stdout; progress, notes and complaints on stderr."""
 
+import logging
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,10 @@ if TYPE_CHECKING:
 
     from ..experiment import Watch
     from ..report import Shown
+
+
+class ReaderGoneError(Exception):
+    """Whoever read our standard output has closed it."""
 
 
 def console(*, stderr: bool = False, file: Any = None) -> "Console":
@@ -67,6 +73,9 @@ def watched() -> "Iterator[Watch]":
         waiting = bar.add_task("Loading TensorFlow", total=None, detail="")
         with _without_matplotlib():
             from ..experiment import Watch
+        # A process of our own: what libraries have to say to programmers is not for its user.
+        warnings.simplefilter("ignore")
+        logging.getLogger("tensorflow").setLevel(logging.ERROR)
         bar.remove_task(waiting)
         yield Watch(note, progress)
 
@@ -92,6 +101,10 @@ def show(records: "Sequence[tuple[str, Shown]]", format: str, document: Any) -> 
     """Put records on stdout: tables, one JSON document, or one CSV."""
     from .. import report
 
+    if format == "csv":  # which has no place for them
+        for _, record in records:
+            for warning in report.warnings_of(record):
+                complain(f"Warning: {warning}.", "yellow")
     if format == "json":
         write(report.as_json(document))
     elif format == "csv":
@@ -112,17 +125,19 @@ def write(text: str) -> None:
 
 @contextmanager
 def _told_if_lost() -> Iterator[None]:
+    if sys.stdout is None:
+        raise FgsmError("cannot write the result: standard output is closed")
     try:
         yield
-    except BrokenPipeError:
-        raise
+    except BrokenPipeError as error:
+        raise ReaderGoneError from error  # typer would turn a plain EPIPE into exit code 1
     except OSError as error:
         raise FgsmError(f"cannot write the result: {error.strerror}") from None
 
 
-def complain(sentence: str) -> None:
+def complain(sentence: str, style: str = "red") -> None:
     """Put a sentence on stderr, if there is one to be had."""
     from rich.text import Text
 
     with suppress(OSError):
-        console(stderr=True).print(Text(sentence, "red"), soft_wrap=True)
+        console(stderr=True).print(Text(sentence, style), soft_wrap=True)

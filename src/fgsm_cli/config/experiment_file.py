@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from ..errors import FgsmError
+from ..files import check_regular
 from .options import (
     MODEL_FILE,
     SECTIONS,
@@ -35,11 +36,9 @@ def read_experiment(path: str) -> dict[str, Section]:
     options: bad syntax, a second document, a key unknown or given twice, a value of the
     wrong type or out of range, a tag that asks for an object.
     """
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(_SIZE_LIMIT + 1)
-    except OSError as error:
-        raise FgsmError(f"cannot read {path}: {error.strerror}") from None
+    check_regular(path, "experiment")
+    with Path(path).open("rb") as file:
+        content = file.read(_SIZE_LIMIT + 1)
     if len(content) > _SIZE_LIMIT:
         raise FgsmError(f"{path} is larger than 1 MB: not a file of options")
     root = _parse(content, path)

@@ -1,6 +1,7 @@
 """The options themselves: a command is a class, a flag is a field."""
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -32,7 +33,7 @@ OUTCOMES_FILE = "outcomes.npz"
 
 
 def _text(value: Any) -> Any:
-    if isinstance(value, str) and (not value or not value.isprintable()):
+    if isinstance(value, str) and (not value or re.search(r"[\x00-\x1f\x7f]", value)):
         raise ValueError("empty, or holds a control character")
     return value
 
@@ -54,8 +55,9 @@ def _widths(value: Any) -> Any:
 
 
 Text = Annotated[str, BeforeValidator(_text)]
+Width = Annotated[int, Field(ge=1, le=1_000_000)]
 Widths = Annotated[
-    tuple[Count, ...], BeforeValidator(_widths, json_schema_input_type=int | str | list[int | str])
+    tuple[Width, ...], BeforeValidator(_widths, json_schema_input_type=int | str | list[int | str])
 ]
 DirectName = Literal["fgsm", "fgm", "margin-fgsm"]
 Points = Annotated[int, Field(ge=2, le=1001)]
@@ -391,5 +393,5 @@ def build(
 def near(word: str, known: Mapping[str, Any]) -> str:
     """What to say after an unknown word: the nearest known one, or all of them."""
     begins = [name for name in known if word and name.startswith(word)]
-    close = begins or difflib.get_close_matches(word, known, n=1)
+    close = sorted(begins, key=len) or difflib.get_close_matches(word, known, n=1)
     return f". Did you mean {close[0]}?" if close else f". Known: {', '.join(known)}"
