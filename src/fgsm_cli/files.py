@@ -23,14 +23,14 @@ def whole_file(target: str | Path) -> Iterator[Path]:
 
     Raises FgsmError where the target cannot be written (no space, no permission).
     """
-    target = Path(os.path.realpath(target))
-    if target.exists() and not target.is_file():
-        raise FgsmError(f"cannot write {target}: it is not a file of its own")
-    temporary = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
+    place = Path(os.path.realpath(target))  # a link stays one, and what it leads to is replaced
+    if place.exists() and not place.is_file():
+        raise FgsmError(f"cannot write {target}: it is there and not a file")
+    temporary = place.with_name(f".{place.stem}.{os.getpid()}{place.suffix}")
     try:
-        make_folder(target.parent)
+        make_folder(place.parent)
         yield temporary
-        temporary.replace(target)
+        temporary.replace(place)
     except OSError as error:
         raise FgsmError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
