@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from fgsm_cli.config import SECTIONS
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -36,7 +38,8 @@ def shape(text: str) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_python_snippets_run_in_order(page, tmp_path, monkeypatch, model_file):
     monkeypatch.chdir(tmp_path)
-    Path("my_model.keras").write_bytes(model_file.read_bytes())
+    Path("runs/mnist-mlp").mkdir(parents=True)
+    Path("runs/mnist-mlp/model.keras").write_bytes(model_file.read_bytes())
     namespace: dict[str, object] = {}
     for number, code in enumerate(blocks(page, "python")):
         exec(compile(code, f"{page.name}, python block {number + 1}", "exec"), namespace)
@@ -45,10 +48,9 @@ def test_python_snippets_run_in_order(page, tmp_path, monkeypatch, model_file):
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if screens(page)], ids=lambda page: page.name
 )
-def test_console_snippets_print_what_is_pasted(page, tmp_path, model_file):
-    """In one folder that holds configs/ and a model; `make` itself is what CI runs."""
+def test_console_snippets_print_what_is_pasted(page, tmp_path):
+    """In one folder that holds configs/; `make` itself is what CI runs."""
     (tmp_path / "configs").symlink_to(ROOT / "configs")
-    (tmp_path / "my_model.keras").write_bytes(model_file.read_bytes())
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -74,7 +76,7 @@ def test_console_snippets_print_what_is_pasted(page, tmp_path, model_file):
 
 def test_every_command_is_in_the_readme():
     text = (ROOT / "README.md").read_text()
-    for command in ("train", "attack", "eval", "run", "schema"):
+    for command in (*SECTIONS, "compare", "verify", "schema"):
         assert f"fgsm {command}" in text
     for command in ("make attack", "make test"):
         assert command in text
