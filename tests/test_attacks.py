@@ -374,6 +374,12 @@ def test_it_works_inside_a_function_of_the_users_own_and_after_it(name):
     np.testing.assert_allclose(inside, perturb(model, x, y, attack_named(name)), atol=1e-6)
 
 
+def test_random_numbers_are_not_drawn_inside_a_users_function():
+    model = build_mlp((8,))
+    with pytest.raises(FgsmError, match="pgd draws random numbers; inside tf.function it cannot"):
+        tf.function(lambda x: perturb(model, x, [1, 2, 3], attack_named("pgd")))(noise((28, 28)))
+
+
 def test_one_image_keeps_its_shape(classifier: Classifier, images: ImageSet):
     x_adv = perturb(classifier, images.pixels(0, 1)[0], int(images.labels[0]), attack_named())
     assert x_adv.shape == (28, 28)

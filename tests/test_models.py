@@ -52,6 +52,18 @@ def test_the_head_is_judged_by_what_it_computes(head, kind):
     assert inspect(HEADS[head]()).head == kind
 
 
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "bfloat16"])
+def test_a_softmax_in_low_precision_is_one(policy):
+    model = keras.Sequential(
+        [
+            keras.Input((28, 28)),
+            keras.layers.Flatten(),
+            keras.layers.Dense(10, activation="softmax", dtype=policy),
+        ]
+    )
+    assert inspect(model).head == "softmax"
+
+
 def test_what_compile_claims_is_not_asked():
     model = network(keras.layers.Softmax())
     model.compile(loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True))

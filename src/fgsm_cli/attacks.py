@@ -50,7 +50,8 @@ def perturb(model: Model, x: Any, y: Any, attack: Attack, *, seed: int = 0) -> A
         raise FgsmError("y, the labels, must be given")
     if single := y.shape.rank == 0:
         x, y = x[tf.newaxis], y[tf.newaxis]
-    if tf.executing_eagerly():
+    eager = tf.executing_eagerly()
+    if eager:
         check_labels(y, _classes(model, tuple(x.shape[1:]), x.dtype), len(x))
         low, high = (float(end) for end in _extent(x))
         if not PIXEL_RANGE[0] <= low <= high <= PIXEL_RANGE[1]:
@@ -58,7 +59,9 @@ def perturb(model: Model, x: Any, y: Any, attack: Attack, *, seed: int = 0) -> A
                 f"x must hold pixels in {PIXEL_RANGE[0]:g}..{PIXEL_RANGE[1]:g}. "
                 f"Received: {low:.9g}..{high:.9g}"
             )
-    places = np.arange(len(x)) if tf.executing_eagerly() else None
+    if not eager and (attack.row.start != "image" or attack.target == "random"):
+        raise FgsmError(f"{attack.name} draws random numbers; inside tf.function it cannot")
+    places = np.arange(len(x)) if eager else None
     aim = y
     if attack.target is not None or attack.labels == "predicted":
         aim = aims(attack, logits(model, x), y, places, seed)
