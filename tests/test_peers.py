@@ -33,18 +33,23 @@ def foolbox(model, x, y, epsilon):
     return clipped.numpy()
 
 
-def art(model, x, y, epsilon):
-    from art.attacks.evasion import FastGradientMethod
+def art_classifier(model):
     from art.estimators.classification import TensorFlowV2Classifier
 
-    classifier = TensorFlowV2Classifier(
+    return TensorFlowV2Classifier(
         model=model,
         nb_classes=10,
         input_shape=(28, 28),
         loss_object=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         clip_values=(0, 1),
     )
-    return FastGradientMethod(classifier, eps=epsilon, batch_size=len(x)).generate(x, y)
+
+
+def art(model, x, y, epsilon):
+    from art.attacks.evasion import FastGradientMethod
+
+    attack = FastGradientMethod(art_classifier(model), eps=epsilon, batch_size=len(x))
+    return attack.generate(x, y)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
@@ -62,15 +67,69 @@ def test_the_model_of_the_comparison_is_not_saturated(classifier, images):
     assert np.abs(gradient).max(axis=(1, 2)).min() > 0
 
 
-def test_bim_is_foolbox_basic_iterative_attack(classifier, images):
-    """Equal but for the last bit: Foolbox projects a difference, we clip to the ball's edges."""
+def test_bim_is_the_basic_iterative_attack_of_the_peers(classifier, images):
+    """Equal but for the last bit: the peers project a difference, we clip to the ball's edges."""
     import foolbox as fb
+    from art.attacks.evasion import BasicIterativeMethod
+    from cleverhans.tf2.attacks.projected_gradient_descent import projected_gradient_descent
 
-    x, y = images.pixels(), images.labels
-    wrapped = fb.TensorFlowModel(classifier.model, bounds=(0, 1), device="/CPU:0")
-    attack = fb.attacks.LinfBasicIterativeAttack(steps=10, rel_stepsize=0.1, random_start=False)
-    _, theirs, _ = attack(wrapped, tf.constant(x), tf.constant(y), epsilons=0.1)
-    ours = perturb(classifier, x, y, attack_named("bim", epsilon=0.1, loss="ce-float32")).numpy()
-    assert np.mean(np.abs(ours - theirs.numpy()) > 1e-6) < 0.002
-    scores = [np.mean(np.argmax(classifier(z), axis=1) == y) for z in (ours, theirs)]
-    assert scores[0] == pytest.approx(scores[1], abs=0.003)
+    x, y, model = images.pixels(0, 500), images.labels[:500], classifier.model
+    iterated = fb.attacks.LinfBasicIterativeAttack(steps=10, rel_stepsize=0.1, random_start=False)
+    theirs = {
+        "foolbox": iterated(
+            fb.TensorFlowModel(model, bounds=(0, 1), device="/CPU:0"),
+            tf.constant(x),
+            tf.constant(y),
+            epsilons=0.1,
+        )[1].numpy(),
+        "art": BasicIterativeMethod(
+            art_classifier(model), eps=0.1, eps_step=0.01, max_iter=10, batch_size=500, verbose=False
+        ).generate(x, y),
+        "cleverhans": projected_gradient_descent(
+            model, x, 0.1, 0.01, 10, np.inf, clip_min=0.0, clip_max=1.0, y=y, rand_init=False,
+            sanity_checks=False,
+        ).numpy(),
+    }  # fmt: skip
+    attack = attack_named("bim", epsilon=0.1, loss="ce-float32")
+    ours = perturb(classifier, x, y, attack).numpy()
+    for name, peer in theirs.items():
+        assert np.mean(np.abs(ours - peer) > 1e-6) < 0.002, name
+        scores = [np.mean(np.argmax(classifier(z), axis=1) == y) for z in (ours, peer)]
+        assert scores[0] == pytest.approx(scores[1], abs=0.005), name
+
+
+def test_mifgsm_is_that_of_cleverhans(classifier, images):
+    """CleverHans divides by the mean where the paper divides by the sum: the signs are the same."""
+    from cleverhans.tf2.attacks.momentum_iterative_method import momentum_iterative_method
+
+    x, y = images.pixels(0, 500), images.labels[:500]
+    theirs = momentum_iterative_method(
+        classifier.model, x, 0.1, 0.01, 10, np.inf, clip_min=0.0, clip_max=1.0, y=y,
+        decay_factor=1.0, sanity_checks=False,
+    ).numpy()  # fmt: skip
+    attack = attack_named("mifgsm", epsilon=0.1, loss="ce-float32")
+    ours = perturb(classifier, x, y, attack).numpy()
+    assert np.mean(np.abs(ours - theirs) > 1e-6) < 0.002
+
+
+@pytest.mark.parametrize(("norm", "epsilon"), [("l2", 1.5), ("linf", 0.1)])
+def test_fgm_in_l2_is_that_of_the_peers(norm, epsilon, classifier, images):
+    import foolbox as fb
+    from art.attacks.evasion import FastGradientMethod
+
+    x, y, model = images.pixels(0, 500), images.labels[:500], classifier.model
+    order = {"l2": 2, "linf": np.inf}[norm]
+    fast = {"l2": fb.attacks.L2FastGradientAttack, "linf": fb.attacks.LinfFastGradientAttack}[norm]
+    wrapped = fb.TensorFlowModel(model, bounds=(0, 1), device="/CPU:0")
+    theirs = [
+        fast(random_start=False)(wrapped, tf.constant(x), tf.constant(y), epsilons=epsilon)[
+            1
+        ].numpy(),
+        FastGradientMethod(art_classifier(model), norm=order, eps=epsilon, batch_size=500).generate(
+            x, y
+        ),
+    ]
+    attack = attack_named("fgm", norm=norm, epsilon=epsilon, loss="ce-float32")
+    ours = perturb(classifier, x, y, attack).numpy()
+    for peer in theirs:
+        np.testing.assert_allclose(ours, peer, atol=2e-5)
