@@ -431,7 +431,7 @@ def test_an_attack_is_not_a_name():
         ({"epsilon": True}, "epsilon must be a number, at least 0. Received: True"),
         ({"steps": 0}, "steps must be a whole number, at least 1. Received: 0"),
         ({"step_size": 0}, "step_size must be a number, above 0, at most 10. Received: 0"),
-        ({"decay": -1}, "decay must be a number, at least 0. Received: -1"),
+        ({"decay": -1}, "decay must be a number, at least 0, at most 1000. Received: -1"),
         ({"norm": "l7"}, "norm must be one of linf, l2, l1. Received: 'l7'"),
         ({"restarts": 0}, "restarts must be a whole number, at least 1. Received: 0"),
         (
