@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 import fgsm_cli
 from fgsm_cli import FgsmError
-from fgsm_cli.data import MNIST_SHA256, load_images, scaled
+from fgsm_cli.data import MNIST_SHA256, load_images
+from fgsm_cli.ranges import GREY_LEVELS, UNIT
 
 
 def archive(path: Path, **arrays) -> str:
@@ -54,9 +55,11 @@ def test_the_test_split_leaves_the_training_split_compressed(monkeypatch):
 
 def test_integers_are_grey_levels_and_floats_are_pixels():
     np.testing.assert_array_equal(
-        scaled(np.array([0, 51, 255], np.uint8)), np.array([0, 0.2, 1], np.float32)
+        GREY_LEVELS.unit(np.array([0, 51, 255], np.uint8)), np.array([0, 0.2, 1], np.float32)
     )
-    np.testing.assert_array_equal(scaled(np.array([0, 0.2, 1])), np.array([0, 0.2, 1], np.float32))
+    np.testing.assert_array_equal(
+        UNIT.unit(np.array([0, 0.2, 1])), np.array([0, 0.2, 1], np.float32)
+    )
 
 
 @pytest.mark.parametrize("size", [1, 7, 13, 50, 64])
@@ -78,7 +81,7 @@ def test_an_npz_in_the_usual_names_and_types(names, dtype, tmp_path):
     images = load_images(path, "test", limit=2)
     assert len(images) == 2
     assert images.classes == 3
-    np.testing.assert_allclose(images.pixels(), scaled(np.asarray(pixels[:2])))
+    np.testing.assert_allclose(images.pixels(), images.range.unit(pixels[:2]))
 
 
 def test_labels_in_a_column_are_labels(tmp_path):
@@ -88,7 +91,7 @@ def test_labels_in_a_column_are_labels(tmp_path):
 
 def test_rounding_beyond_the_range_is_brought_back(tmp_path):
     path = archive(tmp_path / "a.npz", x=np.full((1, 2, 2), 1 + 1e-7), y=np.array([0]))
-    assert load_images(path, "test").images.max() == 1
+    assert load_images(path, "test").pixels().max() == 1
 
 
 @pytest.mark.parametrize("limit", [0, -5])

@@ -56,7 +56,7 @@ class _Subject:
         for part in self._parts():
             scores = np.asarray(self.classifier(tf.constant(pixels[part])))
             sure = np.isfinite(scores).all(axis=1)
-            found[part] = (scores.argmax(axis=1) == self.images.labels[part]) & sure
+            found[part] = (scores.argmax(axis=1) == self.images.known_labels[part]) & sure
         return found
 
     def attacked(self, attack: Attack) -> NDArray[np.float32]:
@@ -70,7 +70,7 @@ class _Subject:
         x_adv = np.empty(self.images.images.shape, np.float32)
         for part in self._parts():
             x = self.images.pixels(part.start, part.stop)
-            moved = perturb(model, x, self.images.labels[part], attack, seed=self.seed)
+            moved = perturb(model, x, self.images.known_labels[part], attack, seed=self.seed)
             x_adv[part] = np.where(np.isfinite(moved), moved, x)
         return x_adv
 
@@ -81,7 +81,7 @@ class _Subject:
                 get_grads(
                     self.classifier,
                     self.images.pixels(part.start, part.stop),
-                    self.images.labels[part],
+                    self.images.known_labels[part],
                     unconnected="zero",
                     **options,
                 ).numpy()
@@ -195,7 +195,7 @@ def saturation(subject: _Subject) -> Finding:
 def finite_differences(subject: _Subject) -> Finding:
     """Whether the loss really rises as fast as the gradient says."""
     chosen = slice(0, 100)
-    x, y = subject.images.pixels(0, 100), tf.constant(subject.images.labels[chosen])
+    x, y = subject.images.pixels(0, 100), tf.constant(subject.images.known_labels[chosen])
     gradient = subject.ce[chosen].reshape(x.shape)
     step, loss = np.float32(1e-3), LOSSES["ce"]
     direction = np.sign(gradient)
@@ -287,7 +287,7 @@ def transfer(subject: _Subject) -> Finding:
     substitute = build_mlp(
         options.hidden,
         seed=options.seed,
-        input_shape=images.images.shape[1:],
+        input_shape=images.shape,
         classes=images.classes,
     )
     train(substitute, images, options, lambda *_: None)
@@ -309,7 +309,7 @@ def random_search(subject: _Subject) -> Finding:
     of the pixels is set to a corner of the ball, and kept where the margin rises.
     """
     few = np.arange(min(len(subject.images), 200))
-    x, y = subject.images.pixels(0, len(few)), tf.constant(subject.images.labels[few])
+    x, y = subject.images.pixels(0, len(few)), tf.constant(subject.images.known_labels[few])
     rng, epsilon = np.random.default_rng([subject.seed, 2]), np.float32(subject.epsilon)
 
     def score(pixels: NDArray[np.float32]) -> NDArray[np.float32]:

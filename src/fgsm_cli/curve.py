@@ -67,7 +67,7 @@ def trace_curve(
     for start in range(0, n, batch_size):
         places = np.arange(start, min(start + batch_size, n))
         batch = images.take(places)
-        x, y = tf.constant(batch.pixels()), tf.constant(batch.labels)
+        x, y = tf.constant(batch.pixels()), tf.constant(batch.known_labels)
         slopes, zero, *_ = gradient(x, aims(attack, look(x, y)[0], y, places, 0))
         direction = toward * NORMS[attack.norm].steepest(slopes)
         stands = functools.partial(_stands, ask, x, direction, y)

@@ -159,7 +159,7 @@ def _batches(
     for start in range(0, len(indices), size):
         chosen = indices[start : start + size]
         batch = images.take(chosen)
-        yield chosen, tf.constant(batch.pixels()), tf.constant(batch.labels)
+        yield chosen, tf.constant(batch.pixels()), tf.constant(batch.known_labels)
 
 
 class _Referee:

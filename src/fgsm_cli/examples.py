@@ -17,23 +17,34 @@ import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
-from .data import ImageSet, check_images, find_array, open_arrays, scaled, within_rounding
+from .data import (
+    ImageSet,
+    check_images,
+    check_labels,
+    find_array,
+    in_unit_range,
+    natural_range,
+    open_arrays,
+)
 from .errors import FgsmError
 from .family import Attack
 from .files import whole_file
+from .ranges import PixelRange
 
 
 @dataclass(frozen=True, eq=False)
 class Examples:
     """A saved adversarial set, and its clean images where they are at hand.
 
-    images, clean: as stored, uint8 in 0..255 or float in 0..1, of equal shape.
+    images: as stored, integers in 0..255 or floats in 0..1. clean: as stored, of equal shape,
+        in clean_range.
     labels: (n,), int64.
     """
 
     images: NDArray[Any]
     labels: NDArray[np.int64]
     clean: NDArray[Any] | None
+    clean_range: PixelRange
     epsilon: float | None
     attack: Attack | None
 
@@ -42,12 +53,12 @@ class Examples:
 
     def pixels(self, part: slice) -> NDArray[np.float32]:
         """Adversarial pixels as float32 in 0..1."""
-        return scaled(self.images[part])
+        return in_unit_range(self.images[part], natural_range(self.images.dtype))
 
     def clean_pixels(self, part: slice) -> NDArray[np.float32]:
         """Clean pixels as float32 in 0..1."""
         assert self.clean is not None
-        return scaled(self.clean[part])
+        return in_unit_range(self.clean[part], self.clean_range)
 
 
 def save_examples(
@@ -62,7 +73,7 @@ def save_examples(
         np.savez(
             file,
             x_adv=x_adv,
-            y=images.labels,
+            y=images.known_labels,
             epsilon=np.float64(attack.epsilon),
             indices=np.arange(len(images)),
             attack=np.str_(json.dumps(asdict(attack))),
@@ -86,19 +97,20 @@ def load_examples(path: str, images: ImageSet | None, limit: int | None = None) 
     with open_arrays(path) as arrays:
         x_adv = find_array(arrays, ("x_adv", "x"), path)[:limit]
         labels = find_array(arrays, ("y",), path)[:limit]
-        x_adv = within_rounding(x_adv)
-        check_images(x_adv, labels, path)
-        clean = None
+        check_images(x_adv, path)
+        labels = check_labels(labels, len(x_adv), path)
+        clean, clean_range = None, natural_range(x_adv.dtype)
         if "x_clean" in arrays.files:
             clean = arrays["x_clean"][:limit]
-            check_images(clean, labels, path)
+            check_images(clean, path)
+            clean_range = natural_range(clean.dtype)
         elif images is not None and "indices" in arrays.files:
             indices = np.atleast_1d(arrays["indices"])[:limit]
             fits = indices.dtype.kind in "iu" and indices.shape == labels.shape
             if not fits or not 0 <= indices.min() <= indices.max() < len(images):
                 raise FgsmError(f"the indices of {path} do not fit the image set {images.name}")
-            clean = images.images[indices]
-            if not np.array_equal(images.labels[indices], labels):
+            clean, clean_range = images.images[indices], images.range
+            if images.labels is not None and not np.array_equal(images.labels[indices], labels):
                 raise FgsmError(
                     f"the labels of {path} are not those of {images.name} at its indices; was it "
                     "made from another image set?"
@@ -109,8 +121,9 @@ def load_examples(path: str, images: ImageSet | None, limit: int | None = None) 
             )
         return Examples(
             images=x_adv,
-            labels=labels.astype(np.int64),
+            labels=labels,
             clean=clean,
+            clean_range=clean_range,
             epsilon=_epsilon(arrays, path),
             attack=_attack(arrays),
         )

@@ -80,7 +80,7 @@ def train(options: TrainOptions, watch: Watch) -> Training:
         dropout=options.dropout,
         head=options.head,
         seed=options.seed,
-        input_shape=images.images.shape[1:],
+        input_shape=images.shape,
         classes=images.classes,
     )
     epochs = train_model(model, images, options, watch.progress)
@@ -100,10 +100,10 @@ def train(options: TrainOptions, watch: Watch) -> Training:
 
 
 def _check_trainable(images: ImageSet, test: ImageSet) -> None:
-    if images.images.shape[1:] != test.images.shape[1:]:
+    if images.shape != test.shape:
         raise FgsmError(
             f"the training and the test images of {images.name} must be of one shape. "
-            f"Received: {images.images.shape[1:]} and {test.images.shape[1:]}"
+            f"Received: {images.shape} and {test.shape}"
         )
     if images.classes < 2:
         raise FgsmError(f"{images.name} must have at least two classes. Received: one")
@@ -351,8 +351,8 @@ def _subject(
     """The model and the test images, found to fit each other."""
     images = load_images(options.data, "test", options.limit)
     classifier = _classifier(options.model, watch)
-    classifier.check(images.images.shape[1:])
-    _check_labels(classifier, images.labels, images.name)
+    classifier.check(images.shape)
+    _check_labels(classifier, images.known_labels, images.name)
     return classifier, images
 
 

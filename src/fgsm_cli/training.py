@@ -86,15 +86,14 @@ def train(
 
 def _stretch(model: Any, optimizer: Any, images: ImageSet, batch: int) -> Any:
     """The compiled run of steps start..stop over an order: the loss summed, hits counted."""
-    pixels = tf.constant(images.images)
-    labels = tf.constant(images.labels)
-    scale = 255.0 if pixels.dtype.is_integer else 1.0
+    pixels, labels = tf.constant(images.images), tf.constant(images.known_labels)
+    black, width = images.range.black, images.range.width
 
     @compiled
     def run(order: Any, start: Any, stop: Any) -> Any:
         def step(i: Any, loss_sum: Any, correct: Any) -> Any:
             chosen = order[i * batch : (i + 1) * batch]
-            x = tf.cast(tf.gather(pixels, chosen), tf.float32) / scale
+            x = (tf.cast(tf.gather(pixels, chosen), tf.float32) - black) / width
             y = tf.gather(labels, chosen)
             with tf.GradientTape() as tape:
                 scores = logits(model, x, training=True)
