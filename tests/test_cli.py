@@ -20,6 +20,7 @@ import yaml
 from fgsm_cli import __version__, load_classifier
 from fgsm_cli.cli import main
 from fgsm_cli.config import SECTIONS
+from fgsm_cli.data import load_images
 
 ROOT = Path(__file__).parent.parent
 QUICK = ("--hidden", "16", "--epochs", "1", "--limit", "3000", "--batch-size", "32")
@@ -536,3 +537,51 @@ def test_the_adversarial_set_holds_what_the_contract_says(fgsm, model_file, tmp_
         assert len(str(arrays["model_sha256"])) == 64
         assert arrays["indices"].tolist() == list(range(30))
         assert float(arrays["epsilon"]) == 0.1
+
+
+def test_images_without_labels_are_attacked_and_no_accuracy_is_told(fgsm, model_file, tmp_path):
+    images = load_images("mnist", "test", limit=20)
+    np.savez(tmp_path / "few.npz", x=images.images)
+    done = fgsm("attack", model_file, "--data", "few.npz", "-e", "0.2", "-f", "json")
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["n"]) == (0, 20)
+    known = ("clean_accuracy", "adversarial_accuracy", "success_rate", "clean_correct")
+    assert [document[name] for name in known] == [None] * 4
+    assert document["changed"] > 10
+    assert "have no labels" in document["warnings"][0]
+    table = fgsm("attack", model_file, "--data", "few.npz", "-e", "0.2")
+    assert f"changed the prediction of {document['changed']}/20 images" in table.stdout
+    curve = json.loads(fgsm("curve", model_file, "--data", "few.npz", "-f", "json").stdout)
+    assert curve["points"][0]["unchanged"] == 20
+    assert curve["points"][0]["adversarial_accuracy"] is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "need"),
+    [
+        (("attack", "--fail-under", "0.5"), "--fail-under needs labels"),
+        (("attack", "-a", "pgd", "--seeds", "2"), "--seeds needs labels"),
+        (("audit",), "an audit needs labels"),
+        (("train",), "training needs labels"),
+    ],
+)
+def test_what_needs_labels_says_so(arguments, need, fgsm, model_file, tmp_path):
+    np.savez(tmp_path / "few.npz", x=np.zeros((3, 28, 28), np.uint8))
+    command, *more = arguments
+    model = () if command == "train" else (model_file,)
+    done = fgsm(command, *model, "--data", "few.npz", *more)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert need in done.stderr
+
+
+def test_seeds_repeat_a_random_attack(fgsm, model_file):
+    arguments = ("attack", model_file, "-a", "pgd", "--steps", "3", "-n", "200", "-f", "json")
+    one, three = (
+        json.loads(fgsm(*arguments, "--seed", 5, *more).stdout) for more in ((), ("--seeds", 3))
+    )
+    over = three["over_seeds"]
+    assert one["over_seeds"] is None
+    assert over["seeds"] == [5, 6, 7]
+    assert over["adversarial_correct"][0] == one["adversarial_correct"]
+    alone = json.loads(fgsm(*arguments, "--seed", 7).stdout)
+    assert over["adversarial_correct"][2] == alone["adversarial_correct"]

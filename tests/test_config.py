@@ -109,6 +109,7 @@ def test_any_text_is_a_value_or_one_sentence(text):
         (AttackOptions, {"steps": 5}, "--steps does not fit fgsm: one step only. Expected an attack such as pgd"),
         (AttackOptions, {"restarts": 5, "attack": "bim"}, "--restarts does not fit bim: no random start"),
         (EvalOptions, {"restarts": 5, "attack": ["fgsm", "bim"]}, "--restarts does not fit fgsm, bim"),
+        (EvalOptions, {"seeds": 5, "attack": ["fgsm", "bim"]}, "--seeds does not fit fgsm, bim: nothing random"),
     ],
 )  # fmt: skip
 def test_an_option_that_concerns_no_attack_is_refused(options, values, sentence):

@@ -108,7 +108,6 @@ X, Y = np.zeros((3, 2, 2), np.uint8), np.array([0, 1, 2])
     [
         ({"a": X}, "must hold an array named x_test or x. Received: a"),
         ({}, "must hold an array named x_test or x. Received: none"),
-        ({"x": X}, "must hold an array named y_test or y. Received: x"),
         ({"x": X[:0], "y": Y[:0]}, "must hold images (n, ...). Received: shape (0, 2, 2)"),
         ({"x": np.uint8(3), "y": Y}, "must hold images (n, ...). Received: shape ()"),
         ({"x": X, "y": Y[:2]}, "must hold a label for each of 3 images. Received: shape (2,)"),

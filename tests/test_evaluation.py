@@ -1,14 +1,15 @@
 """The evaluator: counts by hand, and a wrong number cannot hide."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from fgsm_cli import FgsmError, attack_named, perturb
-from fgsm_cli import evaluation as module
 from fgsm_cli.backend import keras
 from fgsm_cli.data import ImageSet
-from fgsm_cli.evaluation import judge, judge_examples
+from fgsm_cli.evaluation import judge, judge_examples, judging, measure
 from fgsm_cli.examples import Examples
 from fgsm_cli.family import ROWS
 from fgsm_cli.models import Classifier, build_mlp, inspect
@@ -87,8 +88,8 @@ def test_a_sweep_takes_one_gradient_and_the_same_numbers(classifier, images, mon
         judged(classifier, images, attack_named(epsilon=epsilon))[1][0] for epsilon in epsilons
     ]
     taken = []
-    original = module.get_grads
-    monkeypatch.setattr(module, "get_grads", lambda *a, **k: taken.append(1) or original(*a, **k))
+    original = measure.get_grads
+    monkeypatch.setattr(measure, "get_grads", lambda *a, **k: taken.append(1) or original(*a, **k))
     together = judged(classifier, images, *(attack_named(epsilon=epsilon) for epsilon in epsilons))[
         1
     ]
@@ -114,7 +115,7 @@ def test_an_attack_that_cheats_is_an_error(classifier, images, monkeypatch):
         "left the pixel range": lambda x, *_: x + 0.05,
     }
     for sentence, cheat in cheats.items():
-        monkeypatch.setattr(module, "mover", lambda norm, cheat=cheat: cheat)
+        monkeypatch.setattr(judging, "mover", lambda norm, cheat=cheat: cheat)
         with pytest.raises(FgsmError, match=sentence):
             judged(classifier, images, attack_named(epsilon=0.1))
 
@@ -144,11 +145,42 @@ def test_images_that_are_no_numbers_are_never_right(classifier, images, monkeypa
     def spoil(x, *_):
         return tf.concat([x[:-3], x[-3:] * float("nan")], axis=0)
 
-    monkeypatch.setattr(module, "mover", lambda norm: spoil)
+    monkeypatch.setattr(judging, "mover", lambda norm: spoil)
     _, (result,), _ = judged(classifier, few, attack_named(), batch_size=40)
     right = predictions(classifier, few.pixels()) == few.labels
     assert result.adversarial_correct == right[:-3].sum()
     assert "3 of 40 images came out as no numbers" in result.warnings[0]
+
+
+def test_without_labels_the_answers_stand_in_and_no_accuracy_is_invented(classifier, images):
+    unlabelled = replace(images, labels=None)
+    answers = predictions(classifier, images.pixels())
+    attack = attack_named(epsilon=0.05)
+    found = judge(
+        classifier,
+        unlabelled,
+        [(attack,)],
+        batch_size=300,
+        seed=0,
+        progress=lambda *_: None,
+    )
+    [result] = found.results
+    x_adv = perturb(classifier, images.pixels(), answers, attack)
+    changed = np.sum(predictions(classifier, x_adv) != answers)
+    assert result.changed == changed > 100
+    assert result.attack.labels == "predicted"
+    unknown = (found.clean_correct, result.clean_correct, result.adversarial_correct)
+    assert {*unknown, result.flipped, result.success_rate, result.adversarial_accuracy} == {None}
+    assert "have no labels" in found.warnings[0]
+
+
+def test_changed_answers_are_counted_whether_right_or_wrong(classifier, images):
+    attack = attack_named(epsilon=0.05, labels="predicted")
+    _, (result,), _ = judged(classifier, images, attack)
+    answers = predictions(classifier, images.pixels())
+    x_adv = perturb(classifier, images.pixels(), images.labels, attack)
+    assert result.changed == np.sum(predictions(classifier, x_adv) != answers)
+    assert result.changed >= result.flipped
 
 
 def constant_where_bright(x):
@@ -192,7 +224,7 @@ def test_an_epsilon_that_float32_loses_is_pointed_out(classifier, images):
 
 
 def test_no_right_answer_is_no_success_rate(images):
-    wrong = ImageSet("made", "test", images.images[:5], (images.labels[:5] + 1) % 10, 10)
+    wrong = replace(images.take(np.arange(5)), labels=(images.labels[:5] + 1) % 10)
     sure = inspect(network_that_knows(images))
     _, (result,), _ = judged(sure, wrong, attack_named(epsilon=0))
     assert result.clean_correct == 0
@@ -241,13 +273,13 @@ def test_the_worst_of_several_is_the_worst_image_by_image(classifier, images):
 
 def test_what_is_turned_already_is_not_attacked_again(classifier, images, monkeypatch):
     met = []
-    original = module.craft
+    original = judging.craft
 
     def spy(model, x, *arguments):
         met.append(len(x))
         return original(model, x, *arguments)
 
-    monkeypatch.setattr(module, "craft", spy)
+    monkeypatch.setattr(judging, "craft", spy)
     attack = attack_named("pgd", steps=5, epsilon=0.05, restarts=3)
     _, (result,), _ = judged(classifier, images, attack, batch_size=1000)
     assert met[0] == 1000
@@ -322,7 +354,12 @@ def test_partly_zero_gradients_are_counted(images):
 
 
 def examples(images, x_adv, **changes):
-    values = {"clean": images.images, "epsilon": 0.1, "attack": attack_named()}
+    values = {
+        "clean": images.images,
+        "clean_range": images.range,
+        "epsilon": 0.1,
+        "attack": attack_named(),
+    }
     return Examples(images=x_adv, labels=images.labels, **{**values, **changes})
 
 

@@ -17,6 +17,7 @@ from fgsm_cli.results import (
     Epoch,
     GradientHealth,
     Judgement,
+    OverSeeds,
     Source,
     Training,
     Worst,
@@ -29,6 +30,7 @@ RESULT = AttackResult(
     clean_correct=9_768,
     adversarial_correct=2_407,
     flipped=7_361,
+    changed=7_400,
     target_hits=None,
     target_is_label=None,
     gradients=GradientHealth(0, 0, 0, 0),
@@ -216,3 +218,13 @@ def test_a_curve_is_reported_as_measured():
         ("0.1", "20"),
         ("0.2", "25"),
     ]
+
+
+def test_several_seeds_give_the_mean_and_its_interval():
+    found = OverSeeds((3, 4, 5), (10, 20, 30), 100)
+    assert found.mean == pytest.approx(0.2)
+    # Student's t with two degrees of freedom: 4.3027 times .1 / sqrt(3), cut at 0.
+    assert found.interval == pytest.approx((0.0, 0.2 + 4.30265 * 0.1 / 3**0.5), abs=1e-6)
+    document = replace(RESULT, over_seeds=found).as_dict()["over_seeds"]
+    assert document["seeds"] == [3, 4, 5]
+    assert document["mean_adversarial_accuracy"] == pytest.approx(0.2)

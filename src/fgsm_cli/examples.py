@@ -70,10 +70,11 @@ def save_examples(
 ) -> None:
     """Write an adversarial set, whole or not at all. Raises FgsmError if that fails."""
     with whole_file(path) as temporary, temporary.open("wb") as file:
+        labels: dict[str, Any] = {} if images.labels is None else {"y": images.labels}
         np.savez(
             file,
+            **labels,
             x_adv=x_adv,
-            y=images.known_labels,
             epsilon=np.float64(attack.epsilon),
             indices=np.arange(len(images)),
             attack=np.str_(json.dumps(asdict(attack))),

@@ -6,8 +6,8 @@ Nothing here knows the screen: what goes on is told to a ``Watch``.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,21 @@ from .config import (
 from .curve import trace_curve
 from .data import MNIST_SHA256, ImageSet, load_images
 from .errors import FgsmError
-from .evaluation import Judged, judge, judge_examples
+from .evaluation import UNLABELLED, Contest, Judged, Keep, judge, judge_examples, predicted
 from .examples import load_examples, made_from, save_examples
 from .files import make_folder, same_file, sha256, whole_file
 from .models import Classifier, build_mlp, inspect, load_classifier, save_model
-from .results import QUANTILES, Audit, Curve, Epoch, Judgement, Source, Training, versions
+from .results import (
+    QUANTILES,
+    Audit,
+    Curve,
+    Epoch,
+    Judgement,
+    OverSeeds,
+    Source,
+    Training,
+    versions,
+)
 from .training import Progress, count_correct
 from .training import train as train_model
 
@@ -105,6 +115,8 @@ def _check_trainable(images: ImageSet, test: ImageSet) -> None:
             f"the training and the test images of {images.name} must be of one shape. "
             f"Received: {images.shape} and {test.shape}"
         )
+    if images.labels is None or test.labels is None:
+        raise FgsmError(f"training needs labels; {images.name} has none")
     if images.classes < 2:
         raise FgsmError(f"{images.name} must have at least two classes. Received: one")
 
@@ -160,15 +172,7 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
         if kept is not None:
             kept[indices] = x_adv
 
-    judged = judge(
-        classifier,
-        images,
-        options.contests(),
-        batch_size=options.batch_size,
-        seed=options.seed,
-        progress=watch.progress,
-        keep=keep if target else None,
-    )
+    judged = _judged(options, classifier, images, watch, keep if target else None)
     if target and kept is not None:
         save_examples(target, kept, images, options.contests()[0][0], classifier.sha256)
     record = Judgement(
@@ -176,9 +180,9 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
         model=_model_source(classifier),
         data=_data_source(images),
         n=len(images),
-        clean_correct=int(judged.right.sum()),
+        clean_correct=judged.clean_correct,
         results=judged.results,
-        warnings=(*judged.warnings, *_doubts(classifier, images, int(judged.right.sum()))),
+        warnings=(*judged.warnings, *_doubts(classifier, images, judged.clean_correct)),
         fail_under=options.fail_under,
         files=(target,) if target else (),
     )
@@ -188,6 +192,47 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
     return record
 
 
+def _judged(
+    options: AttackOptions | EvalOptions,
+    classifier: Classifier,
+    images: ImageSet,
+    watch: Watch,
+    keep: Keep | None = None,
+) -> Judged:
+    """The contests judged; with several seeds, those that draw at random under each of them."""
+    contests = options.contests()
+
+    def judging(these: Sequence[Contest], seed: int, keep: Keep | None = None) -> Judged:
+        return judge(
+            classifier,
+            images,
+            these,
+            batch_size=options.batch_size,
+            seed=seed,
+            progress=watch.progress,
+            keep=keep,
+        )
+
+    judged = judging(contests, options.seed, keep)
+    if options.seeds == 1:
+        return judged
+    seeds = range(options.seed, options.seed + options.seeds)
+    random = [
+        place
+        for place, contest in enumerate(contests)
+        if any(attack.is_random for attack in contest)
+    ]
+    again = [judging([contests[place] for place in random], seed).results for seed in seeds[1:]]
+    results = list(judged.results)
+    for which, place in enumerate(random):
+        found = (results[place], *(one[which] for one in again))
+        correct = tuple(one.adversarial_correct or 0 for one in found)
+        results[place] = replace(
+            results[place], over_seeds=OverSeeds(tuple(seeds), correct, len(images))
+        )
+    return replace(judged, results=tuple(results))
+
+
 def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
     """Judge a model under attacks at several epsilons, or on a saved adversarial set."""
     folder = _folder(options.output, "eval")
@@ -195,22 +240,15 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
         record = _evaluate_examples(options, options.examples, watch)
     else:
         classifier, images = _subject(options, watch)
-        judged = judge(
-            classifier,
-            images,
-            options.contests(),
-            batch_size=options.batch_size,
-            seed=options.seed,
-            progress=watch.progress,
-        )
+        judged = _judged(options, classifier, images, watch)
         record = Judgement(
             command="eval",
             model=_model_source(classifier),
             data=_data_source(images),
             n=len(images),
-            clean_correct=int(judged.right.sum()),
+            clean_correct=judged.clean_correct,
             results=judged.results,
-            warnings=(*judged.warnings, *_doubts(classifier, images, int(judged.right.sum()))),
+            warnings=(*judged.warnings, *_doubts(classifier, images, judged.clean_correct)),
             fail_under=options.fail_under,
         )
         if folder:
@@ -244,7 +282,9 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
     """Follow every image along its direction; keep where each one flips if asked to."""
     folder = _folder(options.output, "curve")
     classifier, images = _subject(options, watch)
-    grid = options.grid()
+    grid, labelled = options.grid(), images.labels is not None
+    if not labelled:
+        images = replace(images, labels=predicted(classifier, images, options.batch_size))
     found = trace_curve(
         classifier,
         images,
@@ -276,16 +316,20 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
         never=int(np.isinf(smallest).sum()),
         back=int(np.any(~found.right[:-1] & found.right[1:], axis=0).sum()),
         zero_gradients=zeros,
+        labelled=labelled,
         files=files,
-        warnings=(
-            (f"{zeros:,} of {len(images):,} images have a zero gradient: no epsilon moves them",)
-            if zeros
-            else ()
-        ),
+        warnings=tuple(_curve_warnings(zeros, len(images), labelled=labelled)),
     )
     if folder:
         _write(folder, {"curve": options}, record.as_dict())
     return record
+
+
+def _curve_warnings(zeros: int, n: int, *, labelled: bool) -> Iterator[str]:
+    if not labelled:
+        yield UNLABELLED
+    if zeros:
+        yield f"{zeros:,} of {n:,} images have a zero gradient: no epsilon moves them"
 
 
 def audit(options: AuditOptions, watch: Watch) -> Audit:
@@ -352,7 +396,10 @@ def _subject(
     images = load_images(options.data, "test", options.limit)
     classifier = _classifier(options.model, watch)
     classifier.check(images.shape)
-    _check_labels(classifier, images.known_labels, images.name)
+    if images.labels is not None:
+        _check_labels(classifier, images.labels, images.name)
+    elif needs := options.need_of_labels:
+        raise FgsmError(f"{needs} needs labels, to know what is right; {images.name} has none")
     return classifier, images
 
 
@@ -375,7 +422,7 @@ def _classifier(path: str, watch: Watch) -> Classifier:
     return load_classifier(path)
 
 
-def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int) -> Iterator[str]:
+def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int | None) -> Iterator[str]:
     """What about a model and its clean accuracy a reader should know before any other number."""
     if classifier.path == DEFAULT_MODEL:
         default = _config_text({"train": TrainOptions()})
@@ -383,7 +430,7 @@ def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int) -> Ite
         if resolved.exists() and resolved.read_text(encoding="utf-8") != default:
             yield f"{DEFAULT_MODEL} was not trained with the default options; see {resolved}"
     chance, n = 1 / classifier.classes, len(images)
-    if n >= 50 and clean_correct / n < 1.5 * chance:
+    if clean_correct is not None and n >= 50 and clean_correct / n < 1.5 * chance:
         yield (
             f"the clean accuracy, {clean_correct / n:.1%}, is near chance, {chance:.1%}; does the "
             "model take pixels in 0..1 and these labels?"

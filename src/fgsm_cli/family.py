@@ -124,6 +124,11 @@ class Attack:
         return ROWS[self.name]
 
     @property
+    def is_random(self) -> bool:
+        """Whether the seed has a part in it."""
+        return self.row.start != "image" or self.target == "random"
+
+    @property
     def is_direct(self) -> bool:
         """Whether one direction serves every epsilon: a single step from the image itself."""
         return self.steps == 1 and self.row.start == "image" and self.step_size <= 1

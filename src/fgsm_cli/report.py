@@ -228,7 +228,7 @@ def _rows(record: Shown, *, intervals: bool) -> list[tuple[str, ...]]:
         ]
     if isinstance(record, Curve):
         rows = [
-            ("epsilon", "correct", "accuracy", "95 % interval"),
+            ("epsilon", *_kept(record), "95 % interval"),
             *(
                 (
                     f"{epsilon:.4g}",
@@ -282,6 +282,10 @@ def _rows(record: Shown, *, intervals: bool) -> list[tuple[str, ...]]:
     return rows if intervals else [row[:5] for row in rows]
 
 
+def _kept(record: Curve) -> tuple[str, str]:
+    return ("correct", "accuracy") if record.labelled else ("unchanged", "share")
+
+
 def _sentences(record: Shown) -> list[str]:
     if isinstance(record, Comparison):
         return [
@@ -314,12 +318,15 @@ def _sentences(record: Shown) -> list[str]:
     if record.command != "attack":
         return [
             "Success: images classified right before the attack and wrong after it. The interval "
-            "is of the accuracy."
+            "is of the accuracy.",
+            *(sentence for result in record.results for sentence in _over_seeds(result)),
         ]
     [result] = record.results
     sentences = [
-        f"The attack flipped {result.flipped:,} of the {result.clean_correct:,} images that were "
-        f"classified right: success rate {_percent(result.success_rate)}."
+        f"The attack changed the prediction of {_counts(result.changed, result.n)} images."
+        if result.flipped is None
+        else f"The attack flipped {result.flipped:,} of the {_count(result.clean_correct)} images "
+        f"that were classified right: success rate {_percent(result.success_rate)}."
     ]
     if result.target_hits is not None and result.target_is_label is not None:
         others = result.n - result.target_is_label
@@ -327,6 +334,7 @@ def _sentences(record: Shown) -> list[str]:
             f"It brought {result.target_hits:,} of the {others:,} images whose label was another "
             f"to the target: {_percent(result.target_rate)}."
         )
+    sentences += _over_seeds(result)
     health = result.gradients
     zero = "No gradient was zero" if not (health and health.zero) else "Some gradients were zero"
     moved = f"the farthest pixel moved by {result.linf_max:.4g}"
@@ -336,13 +344,28 @@ def _sentences(record: Shown) -> list[str]:
     return [*sentences, f"{zero}; {moved}."]
 
 
+def _over_seeds(result: AttackResult) -> list[str]:
+    found = result.over_seeds
+    if not found:
+        return []
+    low, high = found.interval
+    name = f"{result.attack.name}: " if result.attack else ""
+    return [
+        f"{name}over {len(found.seeds)} seeds the adversarial accuracy is {100 * found.mean:.2f} % "
+        f"in the mean, 95 % interval {100 * low:.2f} to {100 * high:.2f} %."
+    ]
+
+
 def _curve_sentences(record: Curve) -> list[str]:
     middle = record.quantiles[QUANTILES.index(0.5)]
     half = f"at epsilon {middle:.4g}" if middle is not None else "at no epsilon of the curve"
     course = "never rises" if record.is_monotone else "is not monotone"
+    whose, what = (
+        ("images classified right", "accuracy") if record.labelled else ("images", "share")
+    )
     return [
-        f"Half of the images classified right are turned {half}; {record.never:,} never are. "
-        f"The accuracy {course}; {record.back:,} images turn back at a larger epsilon."
+        f"Half of the {whose} are turned {half}; {record.never:,} never are. "
+        f"The {what} {course}; {record.back:,} images turn back at a larger epsilon."
     ]
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from itertools import pairwise
 from math import sqrt
-from statistics import NormalDist
+from statistics import NormalDist, stdev
 from typing import Any, Literal
 
 from .family import Attack
@@ -97,34 +97,70 @@ class Worst:
 
 
 @dataclass(frozen=True)
+class OverSeeds:
+    """The right answers that one attack left under each of several seeds, out of n images."""
+
+    seeds: tuple[int, ...]
+    adversarial_correct: tuple[int, ...]
+    n: int
+
+    @property
+    def mean(self) -> float:
+        """The mean adversarial accuracy over the seeds."""
+        return sum(self.adversarial_correct) / len(self.seeds) / self.n
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of that mean by Student's t, for the seeds alone."""
+        from scipy.stats import t  # a second to import, which one seed need not pay
+
+        accuracies = [correct / self.n for correct in self.adversarial_correct]
+        half = float(t.ppf(0.975, len(self.seeds) - 1)) * stdev(accuracies) / sqrt(len(self.seeds))
+        return max(0.0, self.mean - half), min(1.0, self.mean + half)
+
+    def as_dict(self) -> dict[str, Any]:
+        """As the JSON document shows it."""
+        return {
+            "seeds": list(self.seeds),
+            "adversarial_correct": list(self.adversarial_correct),
+            "mean_adversarial_accuracy": self.mean,
+            "mean_interval": self.interval,
+        }
+
+
+@dataclass(frozen=True)
 class AttackResult:
     """The right answers that one attack left, out of n images.
 
-    clean_correct: images classified right before the attack; None where no clean images were
-        at hand. adversarial_correct: right after it. flipped: right before and wrong after.
+    clean_correct: images classified right before the attack; None where no clean images or no
+        labels were at hand. adversarial_correct: right after it. flipped: right before and wrong
+        after. changed: given another class than before, right or wrong.
     target_hits: classified as the target after it, of those whose target is not their label;
         target_is_label counts these, which are left alone. None if there was no target.
     gradients: their health; None where none was taken.
     linf_max, distance_max: the farthest a pixel and, in the attack's norm, an image moved,
         measured in float64 on the 0..1 pixel scale.
+    over_seeds: where the attack was repeated with other seeds; the counts are the first one's.
     """
 
     attack: Attack | Worst | None
     n: int
     clean_correct: int | None
-    adversarial_correct: int
+    adversarial_correct: int | None
     flipped: int | None
+    changed: int | None
     target_hits: int | None
     target_is_label: int | None
     gradients: GradientHealth | None
     linf_max: float | None
     distance_max: float | None
     warnings: tuple[str, ...] = ()
+    over_seeds: OverSeeds | None = None
 
     @property
-    def adversarial_accuracy(self) -> float:
+    def adversarial_accuracy(self) -> float | None:
         """Share of all images classified right after the attack."""
-        return self.adversarial_correct / self.n
+        return rate(self.adversarial_correct, self.n)
 
     @property
     def success_rate(self) -> float | None:
@@ -153,6 +189,8 @@ class AttackResult:
             "flipped": self.flipped,
             "success_rate": self.success_rate,
             "success_interval": wilson_interval(self.flipped, self.clean_correct),
+            "changed": self.changed,
+            "changed_rate": rate(self.changed, self.n),
             "target_hits": self.target_hits,
             "target_is_label": self.target_is_label,
             "target_rate": self.target_rate,
@@ -162,6 +200,7 @@ class AttackResult:
             "unchanged": health and health.unchanged,
             "linf_max": self.linf_max,
             "distance_max": self.distance_max,
+            "over_seeds": self.over_seeds and self.over_seeds.as_dict(),
             "warnings": list(self.warnings),
         }
 
@@ -191,7 +230,8 @@ class Judgement:
         """Whether every adversarial accuracy reaches ``fail_under``; None if none was set."""
         if self.fail_under is None:
             return None
-        return all(result.adversarial_accuracy >= self.fail_under for result in self.results)
+        reached = [result.adversarial_accuracy for result in self.results]
+        return all(one is not None and one >= self.fail_under for one in reached)
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON document; ``attack`` has its one result at the top, ``eval`` a list."""
@@ -357,7 +397,8 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 class Curve:
     """Accuracy at every epsilon along one direction an image: what ``fgsm curve`` finds.
 
-    correct: right answers at each epsilon.
+    correct: right answers at each epsilon; where the images have no labels (``labelled`` is
+        false), answers that are as they were.
     quantiles: of the smallest epsilon that turns an image, over the images classified right to
         begin with; None where that many are never turned.
     never: how many of these no epsilon of the curve turns.
@@ -374,6 +415,7 @@ class Curve:
     never: int
     back: int
     zero_gradients: int
+    labelled: bool = True
     files: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -384,11 +426,12 @@ class Curve:
 
     def as_dict(self) -> dict[str, Any]:
         """The JSON document."""
+        known = [correct if self.labelled else None for correct in self.correct]
         return {
             "command": "curve",
             "n": self.n,
-            "clean_accuracy": rate(self.correct[0], self.n),
-            "clean_correct": self.correct[0],
+            "clean_accuracy": rate(known[0], self.n),
+            "clean_correct": known[0],
             "attack": asdict(self.attack),
             "points": [
                 {
@@ -396,8 +439,11 @@ class Curve:
                     "adversarial_correct": correct,
                     "adversarial_accuracy": rate(correct, self.n),
                     "adversarial_interval": wilson_interval(correct, self.n),
+                    "unchanged": None if self.labelled else standing,
                 }
-                for epsilon, correct in zip(self.epsilons, self.correct, strict=True)
+                for epsilon, correct, standing in zip(
+                    self.epsilons, known, self.correct, strict=True
+                )
             ],
             "smallest_epsilon": {
                 "quantiles": {

@@ -295,11 +295,12 @@ def _gate(records: "Sequence[Record]") -> int:
             complain("Gate failed: the audit found reasons not to trust the numbers")
             code = GATE_FAILED
         if isinstance(record, Judgement) and record.passed is False:
-            lowest = min(record.results, key=lambda result: result.adversarial_accuracy)
+            lowest = min(record.results, key=lambda result: result.adversarial_correct or 0)
             by = lowest.attack
             which = f" ({by.name}, epsilon {by.epsilon:.4g})" if by else ""
+            reached = lowest.adversarial_accuracy or 0
             complain(
-                f"Gate failed: adversarial accuracy {lowest.adversarial_accuracy:.6g}{which} is "
+                f"Gate failed: adversarial accuracy {reached:.6g}{which} is "
                 f"under {record.fail_under:.9g}"
             )
             code = GATE_FAILED

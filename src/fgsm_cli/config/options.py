@@ -105,6 +105,11 @@ class SectionOptions(Options):
         0, "Seed of everything random: weights, starts, random targets.", group="Computation"
     )
 
+    @property
+    def need_of_labels(self) -> str | None:
+        """What of these options cannot do without labels; None if nothing."""
+        return None
+
 
 class TrainOptions(SectionOptions):
     """fgsm train"""
@@ -182,9 +187,21 @@ class _Judging(SectionOptions):
         "Whose loss is raised: the true labels', or those the model predicts.",
         group="Attack",
     )
+    seeds: Count = option(
+        1,
+        "Repeat with N seeds, from --seed on, and give the mean accuracy with its interval.",
+        group="Computation",
+    )
     fail_under: Rate | None = option(
         None, "Exit with 1 if an adversarial accuracy is below this.", group="Output"
     )
+
+    @property
+    def need_of_labels(self) -> str | None:
+        """What of these options cannot do without labels; None if nothing."""
+        if self.fail_under is not None:
+            return "--fail-under"
+        return "--seeds" if self.seeds > 1 else None
 
     def _attack(self, name: AttackName, epsilon: float) -> Attack:
         """The attack, with those of the options that concern it."""
@@ -212,6 +229,11 @@ class _Judging(SectionOptions):
                 self.restarts > 1,
                 any(row.start != "image" for row in rows),
                 "--restarts: no random start",
+            ),
+            (
+                self.seeds > 1,
+                self.target == "random" or any(row.start != "image" for row in rows),
+                "--seeds: nothing random",
             ),
         ):
             if given and not concerns:
@@ -332,6 +354,11 @@ class AuditOptions(SectionOptions):
     epsilon: Epsilon = option(
         0.1, "Size of the attacks, on the 0..1 pixel scale.", group="Attack", short="-e"
     )
+
+    @property
+    def need_of_labels(self) -> str | None:
+        """An audit as a whole."""
+        return "an audit"
 
 
 class RunOptions(Options):

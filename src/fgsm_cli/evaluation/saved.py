@@ -1,0 +1,81 @@
+"""A saved adversarial set scored: its answers, and how far it lies from its clean images."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..backend import tf
+from ..data import PIXEL_RANGE
+from ..examples import Examples
+from ..family import Norm
+from ..models import Classifier
+from ..results import AttackResult
+from ..training import Progress
+from .measure import BUDGET_TOLERANCE, Outcome, count, look_at, score_of
+
+
+def judge_examples(
+    classifier: Classifier, examples: Examples, *, batch_size: int, progress: Progress
+) -> AttackResult:
+    """Score a saved adversarial set; where its clean images are known, also its budget.
+
+    Unlike an attack of our own, a set that moved farther than it says is a warning: it is
+    what it is, and the measured distance stands in the result.
+    """
+    n, known = len(examples), examples.clean is not None
+    norm: Norm = examples.attack.norm if examples.attack else "linf"
+    score, look = score_of(classifier, norm), look_at(classifier)
+    outcome, right = Outcome.of(n), np.zeros(n, bool)
+    lowest, highest = PIXEL_RANGE[1], PIXEL_RANGE[0]
+    for start in range(0, n, batch_size):
+        part = slice(start, start + batch_size)
+        x_adv, y = tf.constant(examples.pixels(part)), tf.constant(examples.labels[part])
+        x = tf.constant(examples.clean_pixels(part)) if known else x_adv
+        still, _, _, lost, distance, linf, low, high = (
+            one.numpy() for one in score(x, x_adv, y, y)
+        )
+        outcome.still[part], outcome.lost[part] = still, lost
+        outcome.distance[part], outcome.linf[part] = distance, linf
+        lowest, highest = min(lowest, float(low)), max(highest, float(high))
+        if known:
+            right[part] = look(x, y)[1].numpy()
+        progress("Scoring", min(start + batch_size, n), n, "")
+    return AttackResult(
+        attack=examples.attack,
+        n=n,
+        clean_correct=count(right) if known else None,
+        adversarial_correct=count(outcome.still),
+        flipped=count(right & ~outcome.still) if known else None,
+        changed=None,
+        target_hits=None,
+        target_is_label=None,
+        gradients=None,
+        linf_max=float(outcome.linf.max()) if known else None,
+        distance_max=float(outcome.distance.max()) if known else None,
+        warnings=tuple(_examples_warnings(examples, outcome, lowest, highest)),
+    )
+
+
+def _examples_warnings(
+    examples: Examples, outcome: Outcome, lowest: float, highest: float
+) -> Iterator[str]:
+    low, high = PIXEL_RANGE
+    n = len(examples)
+    if lost := count(outcome.lost):
+        yield f"{lost:,} of {n:,} images are not finite; they are counted as wrong"
+    if not low <= lowest <= highest <= high:
+        yield f"the saved images leave the pixel range {low:g}..{high:g}"
+    if examples.clean is None:
+        yield (
+            "the set's clean images are not at hand, so its clean accuracy and norms are unknown; "
+            "--data names the image set it was made from"
+        )
+        return
+    farthest = outcome.distance.max()
+    if examples.epsilon is not None and farthest > examples.epsilon + BUDGET_TOLERANCE:
+        yield (
+            f"an image moved by {farthest:.6g}, more than the set's own epsilon "
+            f"{examples.epsilon:g}; was it made from other images, or saved in 8 bits?"
+        )
+    if same := count(outcome.linf == 0):
+        yield f"{same:,} of {n:,} images equal their clean image"
