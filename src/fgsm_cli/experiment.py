@@ -20,7 +20,6 @@ from .config import (
     CURVE_FILE,
     DEFAULT_DIR,
     DEFAULT_MODEL,
-    EXAMPLES_FILE,
     MODEL_FILE,
     OUTCOMES_FILE,
     RESULTS_FILE,
@@ -29,6 +28,7 @@ from .config import (
     CurveOptions,
     EvalOptions,
     Options,
+    SaveFormat,
     TrainOptions,
     build,
     dump_experiment,
@@ -38,8 +38,9 @@ from .curve import trace_curve
 from .data import MNIST_SHA256, ImageSet, load_images
 from .errors import FgsmError
 from .evaluation import UNLABELLED, Contest, Judged, Keep, judge, judge_examples, predicted
-from .examples import load_examples, made_from, save_examples
-from .files import make_folder, same_file, sha256, whole_file
+from .examples import MANIFEST_FILE, digest, load_examples, made_from, save_examples
+from .family import Attack
+from .files import check_replaceable, make_folder, same_file, sha256, whole_file
 from .models import Classifier, build_mlp, inspect, load_classifier, save_model
 from .results import (
     QUANTILES,
@@ -162,9 +163,9 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
 def attack(options: AttackOptions, watch: Watch) -> Judgement:
     """Attack a model with one attack; keep the adversarial set if asked to."""
     folder = _folder(options.output, "attack")
-    target = options.save or (folder and str(folder / EXAMPLES_FILE))
-    if options.save:
-        _check_target(options.save, (options.model, options.data))
+    target = options.target_set
+    if target:
+        _check_target(*target, (options.model, options.data))
     classifier, images = _subject(options, watch)
     kept = np.empty(images.images.shape, np.float32) if target else None
 
@@ -173,8 +174,16 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
             kept[indices] = x_adv
 
     judged = _judged(options, classifier, images, watch, keep if target else None)
-    if target and kept is not None:
-        save_examples(target, kept, images, options.contests()[0][0], classifier.sha256)
+    saved = None
+    if target:
+        save_examples(*target, kept, images, options.contests()[0][0], classifier.sha256)
+        if target[1] == "png" and images.labels is not None:
+            saved = judge_examples(
+                classifier,
+                load_examples(target[0], images),
+                batch_size=options.batch_size,
+                progress=watch.progress,
+            )
     record = Judgement(
         command="attack",
         model=_model_source(classifier),
@@ -182,14 +191,28 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
         n=len(images),
         clean_correct=judged.clean_correct,
         results=judged.results,
-        warnings=(*judged.warnings, *_doubts(classifier, images, judged.clean_correct)),
+        warnings=(
+            *judged.warnings,
+            *_doubts(classifier, images, judged.clean_correct),
+            *_lost_in_eight_bits(options.contests()[0][0], target),
+        ),
         fail_under=options.fail_under,
-        files=(target,) if target else (),
+        files=(target[0],) if target else (),
+        saved=saved,
     )
     if folder:
         _write_outcomes(folder, judged)
         _write(folder, {"attack": options}, record.as_dict())
     return record
+
+
+def _lost_in_eight_bits(attack: Attack, target: tuple[str, SaveFormat] | None) -> Iterator[str]:
+    levels = attack.epsilon * 255
+    if target and target[1] == "png" and attack.norm == "linf" and 0 < levels < 1:
+        yield (
+            f"epsilon {attack.epsilon:g} is {levels:.2g} of a grey level: in 8 bits no pixel can "
+            "move by so little, and the saved images are the clean ones"
+        )
 
 
 def _judged(
@@ -269,7 +292,7 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
     return Judgement(
         command="eval",
         model=_model_source(classifier),
-        data=Source(path, sha256(path), f"{len(examples):,} adversarial images"),
+        data=Source(path, digest(path), f"{len(examples):,} adversarial images"),
         n=len(examples),
         clean_correct=result.clean_correct,
         results=(result,),
@@ -437,15 +460,15 @@ def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int | None)
         )
 
 
-def _check_target(path: str, inputs: tuple[str, ...]) -> None:
-    """Refuse, before the work, a file that could not be written after it."""
-    if not path.endswith(".npz"):
-        raise FgsmError(f"--save must name an .npz file. Received: {path!r}")
-    if Path(path).is_dir():
-        raise FgsmError(f"--save must name a file. Received: the folder {path}")
+def _check_target(path: str, form: SaveFormat, inputs: tuple[str, ...]) -> None:
+    """Refuse, before the work, a target that could not be written after it."""
     for one in inputs:
         if same_file(path, one):
             raise FgsmError(f"--save must not overwrite an input. Received: {path}")
+    if form != "npz":
+        check_replaceable(path, MANIFEST_FILE)
+    elif Path(path).is_dir():
+        raise FgsmError(f"--save must name a file. Received: the folder {path}")
     make_folder(Path(path).parent)
 
 

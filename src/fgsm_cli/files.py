@@ -10,6 +10,7 @@ has finished is the file renamed into place. A failure leaves the old file as it
 import contextlib
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,3 +76,35 @@ def same_file(a: str, b: str) -> bool:
 def sha256(path: str | Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+@contextlib.contextmanager
+def whole_folder(target: str | Path, mark: str) -> Iterator[Path]:
+    """A folder to fill, renamed to ``target`` when the block ends well.
+
+    One that is there already is replaced if it holds a file named ``mark``, or nothing.
+    Raises FgsmError for any other, and where the target cannot be written.
+    """
+    place = Path(os.path.realpath(target))
+    check_replaceable(target, mark)
+    temporary = place.with_name(f".{place.name}.{os.getpid()}")
+    try:
+        make_folder(place.parent)
+        temporary.mkdir()
+        yield temporary
+        if place.exists():
+            shutil.rmtree(place)
+        temporary.replace(place)
+    except OSError as error:
+        raise FgsmError(f"cannot write {target}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def check_replaceable(target: str | Path, mark: str) -> None:
+    """Raise FgsmError for a folder of other things, which ``whole_folder`` would not replace."""
+    place = Path(target)
+    if place.is_file():
+        raise FgsmError(f"cannot write the folder {target}: it is a file")
+    if place.is_dir() and any(place.iterdir()) and not (place / mark).exists():
+        raise FgsmError(f"cannot replace the folder {target}: it holds other things (no {mark})")

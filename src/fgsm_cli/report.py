@@ -335,6 +335,14 @@ def _sentences(record: Shown) -> list[str]:
             f"to the target: {_percent(result.target_rate)}."
         )
     sentences += _over_seeds(result)
+    if record.saved:
+        again = record.saved
+        sentences.append(
+            f"Read back from the 8-bit files, it leaves an accuracy of "
+            f"{_percent(again.adversarial_accuracy)} "
+            f"({_counts(again.adversarial_correct, again.n)}), and the farthest pixel lies "
+            f"{again.linf_max:.4g} away."
+        )
     health = result.gradients
     zero = "No gradient was zero" if not (health and health.zero) else "Some gradients were zero"
     moved = f"the farthest pixel moved by {result.linf_max:.4g}"
@@ -371,11 +379,12 @@ def _curve_sentences(record: Curve) -> list[str]:
 
 def warnings_of(record: Shown) -> list[str]:
     """The warnings of a record and of its results, each once."""
-    own = [
-        warning
-        for result in (record.results if isinstance(record, Judgement) else ())
-        for warning in result.warnings
-    ]
+    judged = (
+        (*record.results, *([record.saved] if record.saved else ()))
+        if isinstance(record, Judgement)
+        else ()
+    )
+    own = [warning for result in judged for warning in result.warnings]
     return list(dict.fromkeys([*record.warnings, *own]))
 
 

@@ -174,6 +174,16 @@ class AttackResult:
             return None
         return rate(self.target_hits, self.n - self.target_is_label)
 
+    def measured(self) -> dict[str, Any]:
+        """What was found of the images themselves, as the JSON document shows it."""
+        return {
+            "adversarial_accuracy": self.adversarial_accuracy,
+            "adversarial_correct": self.adversarial_correct,
+            "success_rate": self.success_rate,
+            "linf_max": self.linf_max,
+            "distance_max": self.distance_max,
+        }
+
     def as_dict(self) -> dict[str, Any]:
         """The result as the JSON document shows it."""
         health = self.gradients
@@ -213,7 +223,10 @@ def _attack_dict(attack: Attack | Worst | None) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class Judgement:
-    """A model under one attack or several: what ``fgsm attack`` and ``fgsm eval`` find."""
+    """A model under one attack or several: what ``fgsm attack`` and ``fgsm eval`` find.
+
+    saved: the adversarial set as it was read back from 8-bit files; None where none was written.
+    """
 
     command: str
     model: Source
@@ -224,6 +237,7 @@ class Judgement:
     warnings: tuple[str, ...]
     fail_under: float | None
     files: tuple[str, ...] = ()
+    saved: AttackResult | None = None
 
     @property
     def passed(self) -> bool | None:
@@ -253,6 +267,7 @@ class Judgement:
             "data": asdict(self.data),
             "fail_under": self.fail_under,
             "passed": self.passed,
+            "saved": self.saved and self.saved.measured(),
             "files": list(self.files),
             "versions": versions(),
             "warnings": [*self.warnings, *found.get("warnings", ())],

@@ -35,6 +35,7 @@ from .options import (
     EvalOptions,
     Options,
     RunOptions,
+    SaveFormat,
     TrainOptions,
     build,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "EvalOptions",
     "Options",
     "RunOptions",
+    "SaveFormat",
     "TrainOptions",
     "build",
     "dump_experiment",

@@ -59,6 +59,7 @@ Width = Annotated[int, Field(ge=1, le=1_000_000)]
 Widths = Annotated[
     tuple[Width, ...], BeforeValidator(_widths, json_schema_input_type=int | str | list[int | str])
 ]
+SaveFormat = Literal["npz", "npy", "png"]
 DirectName = Literal["fgsm", "fgm", "margin-fgsm"]
 Points = Annotated[int, Field(ge=2, le=1001)]
 Epsilons = Annotated[
@@ -255,11 +256,35 @@ class AttackOptions(_Judging):
         group="Attack",
         short="-e",
     )
-    save: Text | None = option(None, "File for the adversarial set (.npz).", group="Output")
+    save: Text | None = option(
+        None, "File (.npz) or folder for the adversarial set.", group="Output"
+    )
+    save_format: SaveFormat | None = option(
+        None,
+        "What is saved: npz (float32, one file), npy (float32, shards in a folder) or png "
+        "(8 bits, a folder). Default: npz.",
+        group="Output",
+    )
+
+    @property
+    def target_set(self) -> tuple[str, SaveFormat] | None:
+        """Where the adversarial set goes, and in which form; None if it is not kept."""
+        form = self.save_format or "npz"
+        if self.save:
+            return self.save, form
+        name = EXAMPLES_FILE if form == "npz" else EXAMPLES_FILE.removesuffix(".npz")
+        return (f"{self.output}/{name}", form) if self.output else None
 
     def contests(self) -> tuple[tuple[Attack, ...], ...]:
         """The one attack asked for."""
         self._check_concern([self.attack])
+        if self.save and (self.save_format or "npz") == "npz" and not self.save.endswith(".npz"):
+            raise FgsmError(
+                "--save must name an .npz file, or a folder along with --save-format npy or png. "
+                f"Received: {self.save!r}"
+            )
+        if self.save_format and not self.target_set:
+            raise FgsmError(f"--save-format {self.save_format} needs --save or --output")
         return ((self._attack(self.attack, self.epsilon),),)
 
 
@@ -281,7 +306,9 @@ class EvalOptions(_Judging):
         group="Attack",
     )
     examples: Text | None = option(
-        None, "Score this saved adversarial set (.npz) instead of attacking.", group="Data"
+        None,
+        "Score this saved adversarial set (file or folder) instead of attacking.",
+        group="Data",
     )
 
     def contests(self) -> tuple[tuple[Attack, ...], ...]:

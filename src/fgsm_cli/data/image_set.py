@@ -24,6 +24,7 @@ class ImageSet:
     classes: what the whole set's labels span, also where ``limit`` leaves fewer; 0 without any.
     range: the stored values that stand for 0 and 1.
     notes: what a reader of the set should know, in sentences.
+    positions: (n,), where in the whole split each image stands; None where these are its first.
     """
 
     name: str
@@ -33,6 +34,7 @@ class ImageSet:
     classes: int
     range: PixelRange = UNIT
     notes: tuple[str, ...] = ()
+    positions: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.images)
@@ -41,6 +43,11 @@ class ImageSet:
     def shape(self) -> tuple[int, ...]:
         """The shape of one image."""
         return tuple(self.images.shape[1:])
+
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        """Where in the whole split each image stands, (n,)."""
+        return np.arange(len(self)) if self.positions is None else self.positions
 
     @property
     def known_labels(self) -> NDArray[np.int64]:
@@ -60,7 +67,9 @@ class ImageSet:
     def take(self, indices: NDArray[np.int64]) -> "ImageSet":
         """The images at these positions."""
         labels = None if self.labels is None else self.labels[indices]
-        return replace(self, images=self.images[indices], labels=labels)
+        return replace(
+            self, images=self.images[indices], labels=labels, positions=self.indices[indices]
+        )
 
 
 def in_unit_range(images: NDArray[Any], range: PixelRange) -> NDArray[np.float32]:

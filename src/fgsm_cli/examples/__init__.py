@@ -1,15 +1,14 @@
 """Saved adversarial sets: written with all that tells what they are, read back and matched.
 
-    save_examples("adv.npz", x_adv, images, attack, model_sha256="…")
+    save_examples("adv.npz", "npz", x_adv, images, attack, model_sha256="…")
     examples = load_examples("adv.npz", images)
 
-An .npz of plain arrays: ``x_adv`` (float32 in 0..1), ``y``, ``epsilon``, ``indices`` (positions
-in the image set they were made from), ``attack`` (JSON), ``data`` (that set's
-name or path) and ``model_sha256``.
+Three forms of one content (``formats.py``): an .npz of plain arrays, a folder of .npy shards for
+sets that do not fit in memory, a folder of PNG files in 8 bits (``lattice.py``). Each
+names the positions in the image set that it was made from, the labels, epsilon, the
+attack, that set's name or path, and the sha256 of the model.
 """
 
-import json
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,19 +16,14 @@ import numpy as np
 import pydantic
 from numpy.typing import NDArray
 
-from .data import (
-    ImageSet,
-    check_images,
-    check_labels,
-    find_array,
-    in_unit_range,
-    natural_range,
-    open_arrays,
-)
-from .errors import FgsmError
-from .family import Attack
-from .files import whole_file
-from .ranges import PixelRange
+from ..config import SaveFormat
+from ..data import ImageSet, check_images, check_labels, in_unit_range, natural_range
+from ..errors import FgsmError
+from ..family import Attack
+from ..ranges import PixelRange
+from .formats import FORMATS, MANIFEST_FILE, About, digest, read
+
+__all__ = ["MANIFEST_FILE", "Examples", "digest", "load_examples", "made_from", "save_examples"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +35,9 @@ class Examples:
     labels: (n,), int64.
     """
 
-    images: NDArray[Any]
+    images: Any
     labels: NDArray[np.int64]
-    clean: NDArray[Any] | None
+    clean: Any
     clean_range: PixelRange
     epsilon: float | None
     attack: Attack | None
@@ -63,30 +57,28 @@ class Examples:
 
 def save_examples(
     path: str,
-    x_adv: NDArray[np.float32],
+    form: SaveFormat,
+    x_adv: Any,
     images: ImageSet,
     attack: Attack,
     model_sha256: str,
 ) -> None:
     """Write an adversarial set, whole or not at all. Raises FgsmError if that fails."""
-    with whole_file(path) as temporary, temporary.open("wb") as file:
-        labels: dict[str, Any] = {} if images.labels is None else {"y": images.labels}
-        np.savez(
-            file,
-            **labels,
-            x_adv=x_adv,
-            epsilon=np.float64(attack.epsilon),
-            indices=np.arange(len(images)),
-            attack=np.str_(json.dumps(asdict(attack))),
-            data=np.str_(images.name),
-            model_sha256=np.str_(model_sha256),
-        )
+    about = About(
+        labels=images.labels,
+        indices=images.indices,
+        epsilon=attack.epsilon,
+        attack=asdict(attack),
+        data=images.name,
+        model_sha256=model_sha256,
+    )
+    FORMATS[form](path, x_adv, images, about)
 
 
 def made_from(path: str) -> str:
     """The image set that a saved set says it was made from, by name or path; "" if it does not."""
-    with open_arrays(path) as arrays:
-        return str(arrays["data"]) if "data" in arrays.files else ""
+    with read(path) as (_, about, _):
+        return about.data
 
 
 def load_examples(path: str, images: ImageSet | None, limit: int | None = None) -> Examples:
@@ -95,18 +87,19 @@ def load_examples(path: str, images: ImageSet | None, limit: int | None = None) 
     From ``images`` they are taken by the set's ``indices``.
     Raises FgsmError for a file that is damaged or holds no such set.
     """
-    with open_arrays(path) as arrays:
-        x_adv = find_array(arrays, ("x_adv", "x"), path)[:limit]
-        labels = find_array(arrays, ("y",), path)[:limit]
+    with read(path) as (x_adv, about, clean):
+        x_adv = x_adv[:limit]
         check_images(x_adv, path)
-        labels = check_labels(labels, len(x_adv), path)
-        clean, clean_range = None, natural_range(x_adv.dtype)
-        if "x_clean" in arrays.files:
-            clean = arrays["x_clean"][:limit]
+        if about.labels is None:
+            raise FgsmError(f"{path} holds no labels (y), so nothing in it is right or wrong")
+        labels = check_labels(about.labels[:limit], len(x_adv), path)
+        clean_range = natural_range(x_adv.dtype)
+        if clean is not None:
+            clean = clean[:limit]
             check_images(clean, path)
             clean_range = natural_range(clean.dtype)
-        elif images is not None and "indices" in arrays.files:
-            indices = np.atleast_1d(arrays["indices"])[:limit]
+        elif images is not None and about.indices is not None:
+            indices = np.atleast_1d(about.indices)[:limit]
             fits = indices.dtype.kind in "iu" and indices.shape == labels.shape
             if not fits or not 0 <= indices.min() <= indices.max() < len(images):
                 raise FgsmError(f"the indices of {path} do not fit the image set {images.name}")
@@ -125,25 +118,14 @@ def load_examples(path: str, images: ImageSet | None, limit: int | None = None) 
             labels=labels,
             clean=clean,
             clean_range=clean_range,
-            epsilon=_epsilon(arrays, path),
-            attack=_attack(arrays),
+            epsilon=about.epsilon,
+            attack=_attack(about.attack),
         )
 
 
-def _epsilon(arrays: Any, path: str) -> float | None:
-    if "epsilon" not in arrays.files:
-        return None
-    epsilon = arrays["epsilon"]
-    if epsilon.shape != () or epsilon.dtype.kind not in "iuf" or not math.isfinite(epsilon):
-        raise FgsmError(f"the epsilon of {path} must be one finite number. Received: {epsilon}")
-    return float(epsilon)
-
-
-def _attack(arrays: Any) -> Attack | None:
+def _attack(settings: Any) -> Attack | None:
     """The attack that made the set, if it says so in a way that this version knows."""
-    if "attack" not in arrays.files:
-        return None
     try:
-        return pydantic.TypeAdapter(Attack).validate_json(str(arrays["attack"]))
+        return pydantic.TypeAdapter(Attack).validate_python(settings)
     except pydantic.ValidationError:
         return None

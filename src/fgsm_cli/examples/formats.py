@@ -1,0 +1,307 @@
+"""The forms of a saved set: .npz of plain arrays, a folder of .npy shards, a folder of PNG files.
+
+    FORMATS["png"]("adv/", x_adv, images, about)
+    with read("adv/") as (x_adv, about, clean):
+        ...
+
+A folder says what it is in its manifest.json; the sums of its files are not needed to read it.
+"""
+
+import hashlib
+import io
+import json
+import math
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..config import SaveFormat
+from ..data import ImageSet, find_array, open_arrays
+from ..errors import FgsmError
+from ..family import Norm
+from ..files import sha256, whole_file, whole_folder
+from .lattice import to_grey_levels
+
+MANIFEST_FILE = "manifest.json"
+SHARD_BYTES = 256 * 2**20
+_BLOCK = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class About:
+    """What a saved set says of itself.
+
+    labels, indices: (n,), integers, or None. epsilon: on the 0..1 pixel scale. attack: its
+    settings. data: the name or path of the image set it was made from.
+    """
+
+    labels: NDArray[Any] | None
+    indices: NDArray[Any] | None
+    epsilon: float | None
+    attack: Mapping[str, Any] | None
+    data: str
+    model_sha256: str
+
+    @property
+    def norm(self) -> Norm:
+        """The norm that the attack was measured in."""
+        norm: Norm = (self.attack or {}).get("norm", "linf")
+        return norm
+
+
+def _write_npz(path: str, x_adv: Any, images: ImageSet, about: About) -> None:
+    del images
+    labels = {} if about.labels is None else {"y": about.labels}
+    arrays: dict[str, Any] = {
+        "x_adv": x_adv,
+        **labels,
+        "epsilon": np.float64(about.epsilon or 0),
+        "indices": about.indices,
+        "attack": np.str_(json.dumps(about.attack)),
+        "data": np.str_(about.data),
+        "model_sha256": np.str_(about.model_sha256),
+    }
+    with (
+        whole_file(path) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive,
+    ):
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                for part in _as_npy(array):
+                    member.write(part)
+
+
+def _as_npy(array: Any) -> Iterator[bytes]:
+    """An array in the .npy format, part by part, so that it need not be in memory."""
+    header = io.BytesIO()
+    description = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False}
+    np.lib.format.write_array_header_1_0(header, {**description, "shape": array.shape})
+    yield header.getvalue()
+    if not array.shape:
+        yield np.asarray(array).tobytes()
+        return
+    for start in range(0, len(array), _BLOCK):
+        yield np.ascontiguousarray(array[start : start + _BLOCK]).tobytes()
+
+
+def _write_npy(path: str, x_adv: Any, images: ImageSet, about: About) -> None:
+    del images
+    rows = max(1, SHARD_BYTES // (4 * math.prod(x_adv.shape[1:])))
+    starts = range(0, len(x_adv), rows)
+    names = [f"x_adv-{place:05}.npy" for place in range(len(starts))]
+    with whole_folder(path, MANIFEST_FILE) as folder:
+        for name, start in zip(names, starts, strict=True):
+            np.save(folder / name, x_adv[start : start + rows])
+        _write_manifest(folder, "npy", x_adv.shape, names, about)
+
+
+def _write_png(path: str, x_adv: Any, images: ImageSet, about: About) -> None:
+    from PIL import Image  # only who wants pictures pays for the import
+
+    arrange = _as_picture(x_adv.shape[1:], path)
+    names = []
+    with whole_folder(path, MANIFEST_FILE) as folder:
+        for start in range(0, len(x_adv), _BLOCK):
+            levels = to_grey_levels(
+                x_adv[start : start + _BLOCK],
+                images.pixels(start, start + _BLOCK),
+                epsilon=about.epsilon or 0,
+                norm=about.norm,
+            )
+            for place, picture in enumerate(levels, start):
+                within = "" if about.labels is None else f"{about.labels[place]}/"
+                names.append(f"{within}{place:06}.png")
+                (folder / within).mkdir(exist_ok=True)
+                Image.fromarray(arrange(picture)).save(folder / names[-1])
+        _write_manifest(folder, "png", x_adv.shape, names, about)
+
+
+FORMATS: Mapping[SaveFormat, Callable[[str, Any, ImageSet, About], None]] = {
+    "npz": _write_npz,
+    "npy": _write_npy,
+    "png": _write_png,
+}
+
+
+def _write_manifest(
+    folder: Path, form: SaveFormat, shape: tuple[int, ...], names: list[str], about: About
+) -> None:
+    for name, numbers in (("y.npy", about.labels), ("indices.npy", about.indices)):
+        if numbers is not None:
+            np.save(folder / name, numbers)
+    document = {
+        "format": form,
+        "shape": list(shape),
+        "epsilon": about.epsilon,
+        "attack": about.attack,
+        "data": about.data,
+        "model_sha256": about.model_sha256,
+        "files": names,
+    }
+    (folder / MANIFEST_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def _as_picture(shape: tuple[int, ...], path: str) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """How an image of this shape becomes (height, width) or (height, width, 3)."""
+    if len(shape) == 3 and shape[0] == 3 != shape[2]:
+        return lambda image: np.ascontiguousarray(image.transpose(1, 2, 0))
+    sides = [side for side in shape if side != 1]
+    if len(sides) == 1 and math.isqrt(sides[0]) ** 2 == sides[0]:
+        sides = [math.isqrt(sides[0])] * 2
+    if len(sides) == 2 or (len(sides) == 3 and sides[2] == 3):
+        return lambda image: image.reshape(sides)
+    raise FgsmError(
+        f"{path} cannot hold these images as PNG: expected grey or RGB. Received: shape {shape}"
+    )
+
+
+def _from_picture(shape: tuple[int, ...]) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """The way back."""
+    if len(shape) == 3 and shape[0] == 3 != shape[2]:
+        return lambda picture: picture.transpose(2, 0, 1)
+    return lambda picture: picture.reshape(shape)
+
+
+def digest(path: str) -> str:
+    """The sha256 of a saved set: of its file, or of the folder's files in the manifest's order."""
+    if not Path(path).is_dir():
+        return sha256(path)
+    names = json.loads((Path(path) / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
+    sums = [sha256(Path(path) / name) for name in (MANIFEST_FILE, *names)]
+    return hashlib.sha256("".join(sums).encode()).hexdigest()
+
+
+@contextmanager
+def read(path: str) -> Iterator[tuple[Any, About, NDArray[Any] | None]]:
+    """A saved set in any of the forms: its images, what it says, its own clean images.
+
+    Raises FgsmError for what is damaged or holds no such set.
+    """
+    if Path(path).is_dir():
+        yield _read_folder(Path(path))
+        return
+    with open_arrays(path) as arrays:
+        known = arrays.files
+
+        def maybe(name: str) -> Any:
+            return arrays[name] if name in known else None
+
+        yield (
+            find_array(arrays, ("x_adv", "x"), path),
+            About(
+                labels=maybe("y"),
+                indices=maybe("indices"),
+                epsilon=_epsilon(maybe("epsilon"), path),
+                attack=_settings(maybe("attack")),
+                data="" if maybe("data") is None else str(maybe("data")),
+                model_sha256=str(maybe("model_sha256") or ""),
+            ),
+            maybe("x_clean"),
+        )
+
+
+def _read_folder(folder: Path) -> tuple[Any, About, None]:
+    try:
+        document = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+        shape, names = tuple(document["shape"]), list(document["files"])
+        read_images = {"npy": _read_npy, "png": _read_png}[document["format"]]
+        labels = folder / "y.npy"
+        return (
+            read_images(folder, names, shape),
+            About(
+                labels=np.load(labels) if labels.exists() else None,
+                indices=np.load(folder / "indices.npy"),
+                epsilon=_epsilon(document["epsilon"], str(folder)),
+                attack=document["attack"],
+                data=str(document["data"]),
+                model_sha256=str(document["model_sha256"]),
+            ),
+            None,
+        )
+    except FileNotFoundError as error:
+        missing = Path(error.filename or "").name
+        raise FgsmError(f"{folder} is no saved adversarial set: it holds no {missing}") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise FgsmError(f"the saved set {folder} is damaged: {reason}") from None
+
+
+def _read_npy(folder: Path, names: list[str], shape: tuple[int, ...]) -> Any:
+    shards = [np.load(folder / name, mmap_mode="r") for name in names]
+    found = shards[0] if len(shards) == 1 else Shards(tuple(shards))
+    if found.shape != shape:
+        raise ValueError(f"expected images of shape {shape}, found {found.shape}")
+    return found
+
+
+def _read_png(folder: Path, names: list[str], shape: tuple[int, ...]) -> Any:
+    from PIL import Image
+
+    arrange = _from_picture(shape[1:])
+    images = np.empty(shape, np.uint8)
+    for place, name in enumerate(names):
+        with Image.open(folder / name) as picture:
+            images[place] = arrange(np.asarray(picture))
+    return images
+
+
+@dataclass(frozen=True, eq=False)
+class Shards:
+    """Several arrays as one, along their first axis; sliced in stretches."""
+
+    parts: tuple[Any, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the whole."""
+        return (len(self), *self.parts[0].shape[1:])
+
+    @property
+    def dtype(self) -> Any:
+        """The type of all parts."""
+        return self.parts[0].dtype
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self.parts)
+
+    def __getitem__(self, key: slice) -> NDArray[Any]:
+        start, stop, _ = key.indices(len(self))
+        taken, begin = [], 0
+        for part in self.parts:
+            low, high = max(start - begin, 0), min(stop - begin, len(part))
+            if low < high:
+                taken.append(np.asarray(part[low:high]))
+            begin += len(part)
+        return np.concatenate(taken) if taken else np.asarray(self.parts[0][:0])
+
+
+def _epsilon(epsilon: Any, path: str) -> float | None:
+    if epsilon is None:
+        return None
+    epsilon = np.asarray(epsilon)
+    if epsilon.shape != () or epsilon.dtype.kind not in "iuf" or not math.isfinite(epsilon):
+        raise FgsmError(f"the epsilon of {path} must be one finite number. Received: {epsilon}")
+    return float(epsilon)
+
+
+def _settings(attack: Any) -> Any:
+    try:
+        return None if attack is None else json.loads(str(attack))
+    except ValueError:
+        return None
