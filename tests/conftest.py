@@ -10,10 +10,9 @@ import hypothesis
 import numpy as np
 import pytest
 
-from fgsm_cli.config import TrainOptions
 from fgsm_cli.data import ImageSet, load_images
-from fgsm_cli.models import Classifier, build_mlp, inspect, save_model
-from fgsm_cli.training import train
+from fgsm_cli.models import Classifier, save_model
+from masked import plain
 
 hypothesis.settings.register_profile("noisy machines", deadline=None)
 hypothesis.settings.load_profile("noisy machines")
@@ -30,10 +29,7 @@ def images() -> ImageSet:
 @pytest.fixture(scope="session")
 def classifier() -> Classifier:
     """A 784-64-10 MLP after two epochs on 20,000 images: good, and not yet saturated."""
-    options = TrainOptions(hidden=(64,), epochs=2, seed=1)
-    model = build_mlp(options.hidden, dropout=options.dropout, seed=options.seed)
-    train(model, load_images("mnist", "train", limit=20_000), options, lambda *_: None)
-    return inspect(model)
+    return plain(load_images("mnist", "train", limit=20_000))
 
 
 @pytest.fixture(scope="session")
