@@ -106,11 +106,17 @@ def get_grads(
 
 
 def scores_and_gradient(
-    model: Model, x: Any, y: Any, *, loss: Loss, unconnected: Literal["raise", "zero"] = "raise"
+    model: Model,
+    x: Any,
+    y: Any,
+    *,
+    loss: Loss | LossFunction,
+    unconnected: Literal["raise", "zero"] = "raise",
 ) -> tuple[Any, Any]:
     """The model's output at x, and the gradient of ``get_grads``, from one forward pass.
 
-    x: a batch of float tensors. y: int64 labels, or None. What the attack loops call.
+    x: a batch of float tensors. y: int64 labels, or None; whatever a loss that is a function
+    takes. What the attack loops call.
     """
     with tf.GradientTape(watch_accessed_variables=False) as tape:
         tape.watch(x)
@@ -154,7 +160,7 @@ def tensors(x: Any, y: Any) -> tuple[Any, Any]:
     return x, y
 
 
-def _ascended(outputs: Any, y: Any, loss: Loss) -> Any:
+def _ascended(outputs: Any, y: Any, loss: Loss | LossFunction) -> Any:
     """What is differentiated, one number a sample, checked as far as it is known."""
     if not tf.is_tensor(outputs):
         raise FgsmError(
@@ -166,6 +172,8 @@ def _ascended(outputs: Any, y: Any, loss: Loss) -> Any:
                 f"y, the labels, must be given for a model with {outputs.shape[-1]} scores"
             )
         return outputs
+    if not isinstance(loss, str) and callable(loss):
+        return loss(outputs, y)
     if not isinstance(loss, str) or loss not in LOSSES:
         raise FgsmError(f"loss must be one of {', '.join(LOSSES)}. Received: {loss!r}")
     if outputs.shape.rank != 2 or (outputs.shape[1] is not None and outputs.shape[1] < 2):

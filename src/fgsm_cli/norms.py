@@ -28,12 +28,14 @@ class Geometry:
     steepest(g): the step of norm 1 that raises <step, g> most; 0 where g is 0.
     ball(x, epsilon): the projection on the ball around x, within the pixel range.
     sample(rng, size): a point drawn uniformly from the ball of radius 1 in ``size`` dimensions.
+    draw(seed, shape): the same for a whole batch (batch, ...), inside a graph; seed: (2,) integers.
     """
 
     size: Callable[[Any], Any]
     steepest: Callable[[Any], Any]
     ball: Callable[[Any, Any], Projection]
     sample: Callable[[np.random.Generator, int], NDArray[np.float32]]
+    draw: Callable[[Any, Any], Any]
 
 
 def _axes(x: Any) -> list[int]:
@@ -62,6 +64,10 @@ def _linf_sample(rng: np.random.Generator, size: int) -> NDArray[np.float32]:
     return 2 * rng.random(size, dtype=np.float32) - 1
 
 
+def _linf_draw(seed: Any, shape: Any) -> Any:
+    return tf.random.stateless_uniform(shape, seed, -1, 1)
+
+
 def _l2_steepest(gradient: Any) -> Any:
     """G / |g|_2, first divided by its largest entry so that no tiny gradient underflows."""
     largest = tf.reduce_max(tf.abs(gradient), axis=_axes(gradient), keepdims=True)
@@ -86,6 +92,17 @@ def _l2_sample(rng: np.random.Generator, size: int) -> NDArray[np.float32]:
     radius = rng.random() ** (1 / size)
     point: NDArray[np.float32] = direction * np.float32(radius / np.linalg.norm(direction))
     return point
+
+
+def _l2_draw(seed: Any, shape: Any) -> Any:
+    direction = tf.random.stateless_normal(shape, seed)
+    size = tf.reduce_prod(shape[1:])
+    radius = tf.random.stateless_uniform(shape[:1], seed + 1) ** (1 / tf.cast(size, tf.float32))
+    return _wide(radius, shape) * _l2_steepest(direction)
+
+
+def _wide(values: Any, shape: Any) -> Any:
+    return tf.reshape(values, tf.concat([shape[:1], tf.ones_like(shape[1:])], axis=0))
 
 
 def _l1_steepest(gradient: Any) -> Any:
@@ -127,8 +144,18 @@ def _l1_sample(rng: np.random.Generator, size: int) -> NDArray[np.float32]:
     return point
 
 
+def _l1_draw(seed: Any, shape: Any) -> Any:
+    """Exponential spacings as above: minus the logarithm of uniform numbers, one to spare."""
+    size = tf.reduce_prod(shape[1:])
+    uniform = tf.random.stateless_uniform((shape[0], size + 1), seed, minval=1e-30)
+    parts = -tf.math.log(uniform)
+    signs = tf.sign(tf.random.stateless_uniform((shape[0], size), seed + 1, -1, 1))
+    points = signs * parts[:, :-1] / tf.reduce_sum(parts, axis=1, keepdims=True)
+    return tf.reshape(points, shape)
+
+
 NORMS: Mapping[Norm, Geometry] = {
-    "linf": Geometry(_linf_size, tf.sign, _linf_ball, _linf_sample),
-    "l2": Geometry(_l2_size, _l2_steepest, _l2_ball, _l2_sample),
-    "l1": Geometry(_l1_size, _l1_steepest, _l1_ball, _l1_sample),
+    "linf": Geometry(_linf_size, tf.sign, _linf_ball, _linf_sample, _linf_draw),
+    "l2": Geometry(_l2_size, _l2_steepest, _l2_ball, _l2_sample, _l2_draw),
+    "l1": Geometry(_l1_size, _l1_steepest, _l1_ball, _l1_sample, _l1_draw),
 }

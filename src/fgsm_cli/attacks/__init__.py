@@ -16,18 +16,19 @@ APGD (Croce & Hein 2020) is the same step in a loop that watches its own progres
 """
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .backend import compiled, compiled_for, tf
-from .data import PIXEL_RANGE
-from .errors import FgsmError
-from .family import Attack, Loss, Norm, Row
-from .gradients import LOSSES, check_labels, get_grads, scores_and_gradient, tensors
-from .models import Model, logits
-from .norms import NORMS
+from ..backend import compiled, compiled_for, tf
+from ..data import PIXEL_RANGE
+from ..errors import FgsmError
+from ..family import Attack, Norm
+from ..gradients import check_labels, tensors
+from ..models import Model, logits
+from ..norms import NORMS
+from .loop import Kind, attack_loop, moved
 
 
 def perturb(model: Model, x: Any, y: Any, attack: Attack, *, seed: int = 0) -> Any:
@@ -113,17 +114,7 @@ def craft(
     x: (batch, ...), float pixels in 0..1. aim: from ``aims``. places: each sample's position in
     its set, which settles its random start whatever batch it stands in.
     """
-    run = _crafter(
-        model,
-        attack.norm,
-        attack.loss,
-        attack.row,
-        attack.is_direct,
-        attack.decay > 0,
-        attack.target is not None,
-        (None, *x.shape[1:]),
-        x.dtype,
-    )
+    run = _crafter(model, Kind.of(attack), (None, *x.shape[1:]), x.dtype)
     length = step_length(attack, x.dtype)
     if attack.is_direct:
         return run(x, aim, length)
@@ -181,160 +172,15 @@ def _extent(x: Any) -> Any:
 
 
 @functools.lru_cache(maxsize=64)
-def _crafter(
-    model: Model,
-    norm: Norm,
-    loss: Loss,
-    row: Row,
-    is_direct: bool,
-    has_momentum: bool,
-    is_targeted: bool,
-    shape: tuple[int | None, ...],
-    dtype: Any,
-) -> Any:
+def _crafter(model: Model, kind: Kind, shape: tuple[int | None, ...], dtype: Any) -> Any:
     """The compiled attack; what differs in numbers only, or in the batch, shares it."""
-    geometry = NORMS[norm]
     image, number = tf.TensorSpec(shape, dtype), tf.TensorSpec((), dtype)
     label, count = tf.TensorSpec((None,), tf.int64), tf.TensorSpec((), tf.int32)
-
-    def direct(x: Any, aim: Any, length: Any) -> Any:
-        return _moved(x, get_grads(model, x, aim, loss=loss), length, norm)
-
-    def first(x: Any, project: Any, start: Any, epsilon: Any) -> Any:
-        if row.start == "image":
-            return x
-        if row.start == "ball":
-            return project(x + epsilon * start)
-        return project(x + epsilon / 2 * geometry.steepest(start))
-
-    def wins(scores: Any, aim: Any, x: Any) -> Any:
-        hit = tf.equal(tf.argmax(scores, axis=-1), aim)
-        return _wide(hit if is_targeted else ~hit, x)
-
-    def repeated(
-        x: Any, aim: Any, length: Any, start: Any, epsilon: Any, decay: Any, steps: Any
-    ) -> Any:
-        project = geometry.ball(x, epsilon)
-
-        def step(i: Any, x_adv: Any, velocity: Any) -> tuple[Any, Any, Any]:
-            point = x_adv + length * decay * velocity if row.looks_ahead else x_adv
-            scores, ascent = scores_and_gradient(model, point, aim, loss=loss)
-            if has_momentum:
-                velocity = ascent = decay * velocity + _unit_l1(ascent)
-            moved = project(x_adv + length * geometry.steepest(ascent))
-            if row.keeps:
-                moved = tf.where(wins(scores, aim, x), x_adv, moved)
-            return i + 1, moved, velocity
-
-        velocity = tf.zeros_like(x) if has_momentum else tf.zeros((), x.dtype)
-        begin = (0, first(x, project, start, epsilon), velocity)
-        return tf.while_loop(lambda i, *_: i < steps, step, begin)[1]
-
-    def adaptive(
-        x: Any,
-        aim: Any,
-        length: Any,
-        start: Any,
-        epsilon: Any,
-        decay: Any,
-        steps: Any,
-    ) -> Any:
-        """Croce & Hein 2020, algorithm 1, with the constants of their code; decay has no part."""
-        del decay
-        project = geometry.ball(x, epsilon)
-
-        def look(point: Any) -> tuple[Any, Any, Any]:
-            scores, gradient = scores_and_gradient(model, point, aim, loss=loss)
-            toward = -1 if is_targeted else 1
-            value = toward * _wide(LOSSES[loss](scores, aim), x)
-            return value, toward * gradient, wins(scores, aim, x)
-
-        def span(share: float) -> Any:
-            return tf.maximum(tf.cast(share * tf.cast(steps, tf.float32), tf.int32), 1)
-
-        def step(i: Any, now: _Adapting) -> tuple[Any, _Adapting]:
-            ahead = project(now.x_adv + now.length * geometry.steepest(now.gradient))
-            share = tf.where(i > 0, tf.constant(0.75, x.dtype), tf.constant(1, x.dtype))
-            mixed = now.x_adv + share * (ahead - now.x_adv) + (1 - share) * (now.x_adv - now.before)
-            x_adv = project(mixed)
-            value, gradient, won = look(x_adv)
-            better = value > now.best_value
-            best, best_gradient = (
-                tf.where(better, new, old)
-                for new, old in ((x_adv, now.best), (gradient, now.best_gradient))
-            )
-            best_value = tf.maximum(value, now.best_value)
-            rises = now.rises + tf.cast(value > now.value, x.dtype)
-            checks = tf.equal(i + 1, now.check_at)
-            stuck = rises <= 0.75 * tf.cast(now.period, x.dtype)
-            flat = ~now.halved & (best_value <= now.checked_value)
-            halve = checks & (stuck | flat)
-            period = tf.where(checks, tf.maximum(now.period - span(0.03), span(0.06)), now.period)
-            return i + 1, _Adapting(
-                x_adv=tf.where(halve, best, x_adv),
-                before=now.x_adv,
-                gradient=tf.where(halve, best_gradient, gradient),
-                value=value,
-                length=tf.where(halve, now.length / 2, now.length),
-                best=best,
-                best_gradient=best_gradient,
-                best_value=best_value,
-                winner=tf.where(now.won | ~won, now.winner, x_adv),
-                won=now.won | won,
-                rises=tf.where(checks, tf.zeros_like(rises), rises),
-                halved=tf.where(checks, halve, now.halved),
-                checked_value=tf.where(checks, best_value, now.checked_value),
-                period=period,
-                check_at=tf.where(checks, i + 1 + period, now.check_at),
-            )
-
-        x_adv = first(x, project, start, epsilon)
-        value, gradient, won = look(x_adv)
-        begin = _Adapting(
-            x_adv=x_adv,
-            before=x_adv,
-            gradient=gradient,
-            value=value,
-            length=tf.abs(length) * tf.ones_like(value),
-            best=x_adv,
-            best_gradient=gradient,
-            best_value=value,
-            winner=x_adv,
-            won=won,
-            rises=tf.zeros_like(value),
-            halved=tf.zeros_like(won),
-            checked_value=value,
-            period=span(0.22),
-            check_at=span(0.22),
-        )
-        _, end = tf.while_loop(lambda i, _: i < steps, step, (0, begin))
-        return tf.where(end.won, end.winner, end.best)
-
-    if is_direct:
-        return compiled_for(direct, image, label, number)
-    begins = number if row.start == "image" else image
-    loop = adaptive if row.adapts else repeated
+    loop = attack_loop(model, kind)
+    if kind.is_direct:
+        return compiled_for(loop, image, label, number)
+    begins = number if kind.row.start == "image" else image
     return compiled_for(loop, image, label, number, begins, number, number, count)
-
-
-class _Adapting(NamedTuple):
-    """Where APGD stands; what concerns a sample has shape (batch, 1, ...)."""
-
-    x_adv: Any
-    before: Any
-    gradient: Any
-    value: Any
-    length: Any
-    best: Any
-    best_gradient: Any
-    best_value: Any
-    winner: Any
-    won: Any
-    rises: Any
-    halved: Any
-    checked_value: Any
-    period: Any
-    check_at: Any
 
 
 @functools.lru_cache(maxsize=16)
@@ -346,23 +192,6 @@ def mover(norm: Norm) -> Any:
 
     @compiled
     def move(x: Any, gradient: Any, length: Any) -> Any:
-        return _moved(x, gradient, length, norm)
+        return moved(x, gradient, length, norm)
 
     return move
-
-
-def _moved(x: Any, gradient: Any, length: Any, norm: Norm) -> Any:
-    """One step from x itself: in the ball by its length, so only the pixel range is left."""
-    return tf.clip_by_value(x + length * NORMS[norm].steepest(gradient), *PIXEL_RANGE)
-
-
-def _wide(values: Any, x: Any) -> Any:
-    """One value a sample, shaped to be combined with x."""
-    return tf.reshape(values, (-1, *([1] * (x.shape.rank - 1))))
-
-
-def _unit_l1(gradient: Any) -> Any:
-    """Each sample's gradient divided by its L1 norm; zero stays zero."""
-    axes = list(range(1, gradient.shape.rank))
-    size = tf.reduce_sum(tf.abs(gradient), axis=axes, keepdims=True)
-    return tf.math.divide_no_nan(gradient, size)

@@ -1,0 +1,211 @@
+"""The loop that all attacks share, as a plain function of tensors: compiled by whoever calls it.
+
+    loop = attack_loop(model, Kind.of(attack))
+    x_adv = loop(x, aim, length, start, epsilon, decay, steps)
+
+``perturb`` compiles it for itself, a training step takes it into its own graph.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from ..backend import tf
+from ..data import PIXEL_RANGE
+from ..family import Attack, Loss, Norm, Row
+from ..gradients import LOSSES, LossFunction, scores_and_gradient
+from ..models import Model
+from ..norms import NORMS
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What of an attack is built into its graph; all the rest is a tensor.
+
+    loss: a key of ``LOSSES``, or a function of logits and aim that gives one number a sample.
+    """
+
+    row: Row
+    norm: Norm
+    loss: Loss | LossFunction
+    is_direct: bool
+    has_momentum: bool
+    is_targeted: bool
+
+    @classmethod
+    def of(cls, attack: Attack) -> "Kind":
+        """The kind of an attack."""
+        return cls(
+            row=attack.row,
+            norm=attack.norm,
+            loss=attack.loss,
+            is_direct=attack.is_direct,
+            has_momentum=attack.decay > 0,
+            is_targeted=attack.target is not None,
+        )
+
+
+def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
+    """(x, aim, length, start, epsilon, decay, steps) -> x_adv; of a direct attack, the first three.
+
+    x: (batch, ...), float pixels in 0..1. aim: what the loss is taken of, (batch,). length: of a
+    step, on the pixel scale, below 0 if the loss is to fall. start: each sample's
+    random point, as ``starts`` draws it, or a number that is not used.
+    """
+    row, loss, geometry = kind.row, kind.loss, NORMS[kind.norm]
+    value_of = LOSSES[loss] if isinstance(loss, str) else loss
+
+    def direct(x: Any, aim: Any, length: Any) -> Any:
+        gradient = scores_and_gradient(model, x, aim, loss=loss)[1]
+        return moved(x, gradient, length, kind.norm)
+
+    def first(x: Any, project: Any, start: Any, epsilon: Any) -> Any:
+        if row.start == "image":
+            return x
+        if row.start == "ball":
+            return project(x + epsilon * start)
+        return project(x + epsilon / 2 * geometry.steepest(start))
+
+    def wins(scores: Any, aim: Any, x: Any) -> Any:
+        hit = tf.equal(tf.argmax(scores, axis=-1), aim)
+        return wide(hit if kind.is_targeted else ~hit, x)
+
+    def repeated(
+        x: Any, aim: Any, length: Any, start: Any, epsilon: Any, decay: Any, steps: Any
+    ) -> Any:
+        project = geometry.ball(x, epsilon)
+
+        def step(i: Any, x_adv: Any, velocity: Any) -> tuple[Any, Any, Any]:
+            point = x_adv + length * decay * velocity if row.looks_ahead else x_adv
+            scores, ascent = scores_and_gradient(model, point, aim, loss=loss)
+            if kind.has_momentum:
+                velocity = ascent = decay * velocity + _unit_l1(ascent)
+            ahead = project(x_adv + length * geometry.steepest(ascent))
+            if row.keeps:
+                ahead = tf.where(wins(scores, aim, x), x_adv, ahead)
+            return i + 1, ahead, velocity
+
+        velocity = tf.zeros_like(x) if kind.has_momentum else tf.zeros((), x.dtype)
+        begin = (0, first(x, project, start, epsilon), velocity)
+        return tf.while_loop(lambda i, *_: i < steps, step, begin)[1]
+
+    def adaptive(
+        x: Any,
+        aim: Any,
+        length: Any,
+        start: Any,
+        epsilon: Any,
+        decay: Any,
+        steps: Any,
+    ) -> Any:
+        """Croce & Hein 2020, algorithm 1, with the constants of their code; decay has no part."""
+        del decay
+        project = geometry.ball(x, epsilon)
+
+        def look(point: Any) -> tuple[Any, Any, Any]:
+            scores, gradient = scores_and_gradient(model, point, aim, loss=loss)
+            toward = -1 if kind.is_targeted else 1
+            value = toward * wide(value_of(scores, aim), x)
+            return value, toward * gradient, wins(scores, aim, x)
+
+        def span(share: float) -> Any:
+            return tf.maximum(tf.cast(share * tf.cast(steps, tf.float32), tf.int32), 1)
+
+        def step(i: Any, now: _Adapting) -> tuple[Any, _Adapting]:
+            ahead = project(now.x_adv + now.length * geometry.steepest(now.gradient))
+            share = tf.where(i > 0, tf.constant(0.75, x.dtype), tf.constant(1, x.dtype))
+            mixed = now.x_adv + share * (ahead - now.x_adv) + (1 - share) * (now.x_adv - now.before)
+            x_adv = project(mixed)
+            value, gradient, won = look(x_adv)
+            better = value > now.best_value
+            best, best_gradient = (
+                tf.where(better, new, old)
+                for new, old in ((x_adv, now.best), (gradient, now.best_gradient))
+            )
+            best_value = tf.maximum(value, now.best_value)
+            rises = now.rises + tf.cast(value > now.value, x.dtype)
+            checks = tf.equal(i + 1, now.check_at)
+            stuck = rises <= 0.75 * tf.cast(now.period, x.dtype)
+            flat = ~now.halved & (best_value <= now.checked_value)
+            halve = checks & (stuck | flat)
+            period = tf.where(checks, tf.maximum(now.period - span(0.03), span(0.06)), now.period)
+            return i + 1, _Adapting(
+                x_adv=tf.where(halve, best, x_adv),
+                before=now.x_adv,
+                gradient=tf.where(halve, best_gradient, gradient),
+                value=value,
+                length=tf.where(halve, now.length / 2, now.length),
+                best=best,
+                best_gradient=best_gradient,
+                best_value=best_value,
+                winner=tf.where(now.won | ~won, now.winner, x_adv),
+                won=now.won | won,
+                rises=tf.where(checks, tf.zeros_like(rises), rises),
+                halved=tf.where(checks, halve, now.halved),
+                checked_value=tf.where(checks, best_value, now.checked_value),
+                period=period,
+                check_at=tf.where(checks, i + 1 + period, now.check_at),
+            )
+
+        x_adv = first(x, project, start, epsilon)
+        value, gradient, won = look(x_adv)
+        begin = _Adapting(
+            x_adv=x_adv,
+            before=x_adv,
+            gradient=gradient,
+            value=value,
+            length=tf.abs(length) * tf.ones_like(value),
+            best=x_adv,
+            best_gradient=gradient,
+            best_value=value,
+            winner=x_adv,
+            won=won,
+            rises=tf.zeros_like(value),
+            halved=tf.zeros_like(won),
+            checked_value=value,
+            period=span(0.22),
+            check_at=span(0.22),
+        )
+        _, end = tf.while_loop(lambda i, _: i < steps, step, (0, begin))
+        return tf.where(end.won, end.winner, end.best)
+
+    if kind.is_direct:
+        return direct
+    return adaptive if row.adapts else repeated
+
+
+class _Adapting(NamedTuple):
+    """Where APGD stands; what concerns a sample has shape (batch, 1, ...)."""
+
+    x_adv: Any
+    before: Any
+    gradient: Any
+    value: Any
+    length: Any
+    best: Any
+    best_gradient: Any
+    best_value: Any
+    winner: Any
+    won: Any
+    rises: Any
+    halved: Any
+    checked_value: Any
+    period: Any
+    check_at: Any
+
+
+def moved(x: Any, gradient: Any, length: Any, norm: Norm) -> Any:
+    """One step from x itself: in the ball by its length, so only the pixel range is left."""
+    return tf.clip_by_value(x + length * NORMS[norm].steepest(gradient), *PIXEL_RANGE)
+
+
+def wide(values: Any, x: Any) -> Any:
+    """One value a sample, shaped to be combined with x."""
+    return tf.reshape(values, (-1, *([1] * (x.shape.rank - 1))))
+
+
+def _unit_l1(gradient: Any) -> Any:
+    """Each sample's gradient divided by its L1 norm; zero stays zero."""
+    axes = list(range(1, gradient.shape.rank))
+    size = tf.reduce_sum(tf.abs(gradient), axis=axes, keepdims=True)
+    return tf.math.divide_no_nan(gradient, size)
