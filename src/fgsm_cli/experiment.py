@@ -16,6 +16,7 @@ import numpy as np
 from . import __version__
 from .audit import audit as run_checks
 from .config import (
+    CHECKPOINT_FILE,
     CONFIG_FILE,
     CURVE_FILE,
     DEFAULT_DIR,
@@ -53,7 +54,7 @@ from .results import (
     Training,
     versions,
 )
-from .training import Progress, count_correct
+from .training import Progress, count_correct, has_collapsed
 from .training import train as train_model
 
 Record = Training | Judgement | Curve | Audit
@@ -94,9 +95,13 @@ def train(options: TrainOptions, watch: Watch) -> Training:
         input_shape=images.shape,
         classes=images.classes,
     )
-    epochs = train_model(model, images, options, watch.progress)
+    checkpoint = folder / CHECKPOINT_FILE
+    if checkpoint.exists() and not options.resume:
+        watch.note(f"Starting anew; --resume would go on from {checkpoint}.")
+    epochs = train_model(model, images, options, watch.progress, checkpoint)
     path = folder / MODEL_FILE
     save_model(model, path)
+    checkpoint.unlink(missing_ok=True)
     record = Training(
         model=_model_source(inspect(model, path=str(path), sha256=sha256(path))),
         data=_data_source(images),
@@ -104,7 +109,7 @@ def train(options: TrainOptions, watch: Watch) -> Training:
         clean_correct=count_correct(model, test),
         epochs=epochs,
         files=(str(path),),
-        warnings=tuple(_training_warnings(images, test)),
+        warnings=tuple(_training_warnings(images, test, epochs, options)),
     )
     _write(folder, {"train": options}, record.as_dict())
     return record
@@ -122,9 +127,30 @@ def _check_trainable(images: ImageSet, test: ImageSet) -> None:
         raise FgsmError(f"{images.name} must have at least two classes. Received: one")
 
 
-def _training_warnings(images: ImageSet, test: ImageSet) -> Iterator[str]:
+def _training_warnings(
+    images: ImageSet, test: ImageSet, epochs: Sequence[Epoch], options: TrainOptions
+) -> Iterator[str]:
     if images.images.shape == test.images.shape and np.array_equal(images.images, test.images):
         yield f"the test images of {test.name} are its training images: accuracy is overstated"
+    places = range(1, len(epochs) + 1)
+    collapses = [place for place in places if has_collapsed(epochs[:place])]
+    if collapses and options.stop_on_collapse:
+        kept = max(places, key=lambda place: _under_pgd(epochs[place - 1]))
+        yield (
+            f"training stopped: in epoch {collapses[-1]} its accuracy under PGD collapsed; kept "
+            f"are the weights of epoch {kept}, the best under PGD"
+        )
+    elif collapses:
+        yield (
+            f"catastrophic overfitting in epoch {collapses[0]}: the accuracy under PGD collapsed "
+            "while that under FGSM did not; --stop-on-collapse keeps the best ones"
+        )
+    if options.adversarial and not epochs[-1].probe:
+        yield "no images were held out, so that a collapse would not have been seen"
+
+
+def _under_pgd(epoch: Epoch) -> int:
+    return epoch.probe.pgd_correct if epoch.probe else 0
 
 
 def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
@@ -138,8 +164,7 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
         before = build(TrainOptions, read_experiment(str(folder / CONFIG_FILE))["train"])
         document = json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8"))
         model = Source(**document["model"])
-        shown = {"output": "", "format": "table", "retrain": False}
-        if before.model_copy(update=shown) != options.model_copy(update=shown):
+        if before.what_is_learned() != options.what_is_learned():
             return None
         if document["versions"] != versions():
             return None

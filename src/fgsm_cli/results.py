@@ -479,14 +479,28 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Probe:
+    """The right answers among n held-out images under FGSM and under PGD, after an epoch."""
+
+    n: int
+    fgsm_correct: int
+    pgd_correct: int
+
+
+@dataclass(frozen=True)
 class Epoch:
-    """One pass over the training images: sums and counts as they were during the pass."""
+    """One pass over the training images: sums and counts as they were during the pass.
+
+    loss_sum, correct: of the images as they were learned from, adversarial if they were so.
+    probe: of adversarial training, what the collapse monitor saw.
+    """
 
     loss_sum: float
     correct: int
     n: int
     validation_correct: int
     validation_n: int
+    probe: Probe | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The epoch as the JSON document shows it."""
@@ -494,13 +508,17 @@ class Epoch:
             "loss": self.loss_sum / self.n,
             "accuracy": self.correct / self.n,
             "validation_accuracy": rate(self.validation_correct, self.validation_n),
+            "fgsm_accuracy": self.probe and self.probe.fgsm_correct / self.probe.n,
+            "pgd_accuracy": self.probe and self.probe.pgd_correct / self.probe.n,
             **asdict(self),
         }
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> "Epoch":
         """The epoch that ``as_dict`` told of."""
-        return cls(**{field.name: document[field.name] for field in fields(cls)})
+        found = {field.name: document[field.name] for field in fields(cls)}
+        probe = found.pop("probe")
+        return cls(**found, probe=probe and Probe(**probe))
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(
 Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), BeforeValidator(_number)]
 StepSize = Annotated[float, Field(gt=0, le=10, allow_inf_nan=False), BeforeValidator(_number)]
 Decay = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), BeforeValidator(_number)]
+Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), BeforeValidator(_number)]
+Replays = Annotated[int, Field(ge=1, le=100), BeforeValidator(_number)]
 LearningRate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
 
 Target = Annotated[

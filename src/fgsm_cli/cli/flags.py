@@ -13,7 +13,7 @@ from ..config import Options
 from ..errors import FgsmError
 from ..validation import expected
 
-PANELS = ("Attack", "Model", "Training", "Data", "Computation", "Output")
+PANELS = ("Attack", "Model", "Training", "Adversarial training", "Data", "Computation", "Output")
 
 
 def flag(name: str) -> str:

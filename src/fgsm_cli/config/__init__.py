@@ -20,6 +20,7 @@ from .experiment_file import (
     resolve_experiment,
 )
 from .options import (
+    CHECKPOINT_FILE,
     CONFIG_FILE,
     CURVE_FILE,
     DEFAULT_DIR,
@@ -41,6 +42,7 @@ from .options import (
 )
 
 __all__ = [
+    "CHECKPOINT_FILE",
     "CONFIG_FILE",
     "CURVE_FILE",
     "DEFAULT_DIR",

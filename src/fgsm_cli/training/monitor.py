@@ -1,0 +1,52 @@
+"""The collapse monitor: each epoch, FGSM and PGD on the same few held-out images.
+
+A network trained by one step can learn to stop just that step: its FGSM accuracy rises while its
+PGD accuracy falls to nothing, within an epoch (catastrophic overfitting: Wong et al. 2020, arXiv
+2001.03994). Clean accuracy and training loss show nothing of it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..attacks import perturb
+from ..data import ImageSet
+from ..family import Attack, attack_named
+from ..results import Epoch, Probe
+
+WATCHED = 500
+STEPS = 20
+WIDE_GAP, DEEP_FALL = 0.3, 0.5
+
+
+def probe(model: Any, images: ImageSet, attack: Attack) -> Probe:
+    """How many of the held-out images are right under FGSM and under PGD, epsilon as trained."""
+    few = images.take(np.arange(min(WATCHED, len(images))))
+    x, y = few.pixels(), few.known_labels
+    single = attack_named("fgsm", epsilon=attack.epsilon, norm=attack.norm)
+    iterated = attack_named("pgd", epsilon=attack.epsilon, norm=attack.norm, steps=STEPS)
+    fgsm, pgd = (
+        int(np.sum(np.argmax(np.asarray(model(perturb(model, x, y, one))), axis=1) == y))
+        for one in (single, iterated)
+    )
+    return Probe(n=len(few), fgsm_correct=fgsm, pgd_correct=pgd)
+
+
+def is_best(epochs: Sequence[Epoch]) -> bool:
+    """Whether no epoch before the last one had a higher PGD accuracy, as far as was probed."""
+    found = [epoch.probe.pgd_correct for epoch in epochs if epoch.probe]
+    return not found or found[-1] == max(found)
+
+
+def has_collapsed(epochs: Sequence[Epoch]) -> bool:
+    """Whether the last epoch's probe tells of a collapse.
+
+    Its PGD accuracy lies 30 points under its FGSM accuracy, or under half the best so far.
+    """
+    probes = [epoch.probe for epoch in epochs if epoch.probe]
+    if not probes:
+        return False
+    last, best = probes[-1], max(one.pgd_correct for one in probes)
+    gap = (last.fgsm_correct - last.pgd_correct) / last.n
+    return gap > WIDE_GAP or last.pgd_correct < DEEP_FALL * best

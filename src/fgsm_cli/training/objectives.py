@@ -1,0 +1,141 @@
+"""What a training step minimises: cross-entropy, on clean, noisy or adversarial images.
+
+    loss, losses, scores = objective(model, options)(x, y, seed)
+
+Every way of training is the one loop with other options:
+
+- plain: cross-entropy, with label smoothing (Szegedy et al. 2016, arXiv 1512.00567) or uniform
+  noise on the images (the control of Goodfellow et al. 2015) if asked for;
+- adversarial: any attack of the family against the weights as they are (Madry et al. 2018, arXiv
+  1706.06083; one step from a random start: Wong et al. 2020, arXiv 2001.03994);
+  ``mix`` below 1 keeps a share of the clean loss (Goodfellow et al. 2015, arXiv 1412.6572);
+- TRADES: clean cross-entropy, and beta times how far the attack moves the answer from the clean
+  one (Zhang et al. 2019, arXiv 1901.08573);
+- GradAlign: gradients at the image and nearby are held parallel, against catastrophic
+  overfitting (Andriushchenko & Flammarion 2020, arXiv 2007.02617).
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ..attacks.loop import Kind, attack_loop
+from ..backend import tf
+from ..config import TrainOptions
+from ..data import PIXEL_RANGE
+from ..family import Attack
+from ..gradients import LossFunction, cross_entropy_margin, scores_and_gradient
+from ..models import Model, logits
+from ..norms import NORMS
+
+Objective = Callable[[Any, Any, Any], tuple[Any, Any, Any]]
+
+
+def objective(model: Model, options: TrainOptions) -> Objective:
+    """(x, y, seed) -> the loss, each sample's part of it, and the logits that accuracy is seen by.
+
+    x: (batch, ...), float32 in 0..1. y: (batch,), int64. seed: (2,), int32, of this step.
+    """
+    attack = options.defence()
+    fit = fit_of(options.label_smoothing)
+
+    def plain(x: Any, y: Any, seed: Any) -> tuple[Any, Any, Any]:
+        if options.noise:
+            spread = options.noise * tf.random.stateless_uniform(tf.shape(x), seed, -1, 1)
+            x = tf.clip_by_value(x + spread, *PIXEL_RANGE)
+        scores = logits(model, x, training=True)
+        losses = fit(scores, y)
+        return tf.reduce_mean(losses), losses, scores
+
+    if attack is None:
+        return plain
+    adversary = _adversary(model, attack, kullback_leibler if options.trades_beta else None)
+
+    def adversarial(x: Any, y: Any, seed: Any) -> tuple[Any, Any, Any]:
+        x_adv = adversary(x, y, seed)
+        scores = logits(model, x_adv, training=True)
+        losses = fit(scores, y)
+        if options.mix < 1:
+            clean = fit(logits(model, x, training=True), y)
+            losses = options.mix * losses + (1 - options.mix) * clean
+        return tf.reduce_mean(losses), losses, scores
+
+    def trades(x: Any, y: Any, seed: Any) -> tuple[Any, Any, Any]:
+        resting = tf.stop_gradient(logits(model, x))
+        x_adv = adversary(x, resting, seed)
+        clean = logits(model, x, training=True)
+        scores = logits(model, x_adv, training=True)
+        losses = fit(clean, y) + options.trades_beta * kullback_leibler(scores, clean)
+        return tf.reduce_mean(losses), losses, scores
+
+    chosen = trades if options.trades_beta else adversarial
+    if not options.gradalign:
+        return chosen
+
+    def aligned(x: Any, y: Any, seed: Any) -> tuple[Any, Any, Any]:
+        loss, losses, scores = chosen(x, y, seed)
+        beside = x + attack.epsilon * NORMS[attack.norm].draw(seed + 7, tf.shape(x))
+        return loss + options.gradalign * (1 - _alignment(model, x, beside, y)), losses, scores
+
+    return aligned
+
+
+def fit_of(smoothing: float) -> LossFunction:
+    """Cross-entropy (batch,); with smoothing, towards labels that leave the others a share."""
+
+    def smoothed(scores: Any, y: Any) -> Any:
+        classes = scores.shape[-1]
+        labels = tf.one_hot(y, classes) * (1 - smoothing) + smoothing / classes
+        return tf.nn.softmax_cross_entropy_with_logits(labels=labels, logits=scores)
+
+    def plain(scores: Any, y: Any) -> Any:
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=scores)
+
+    return smoothed if smoothing else plain
+
+
+def kullback_leibler(scores: Any, clean: Any) -> Any:
+    """KL(softmax(clean) || softmax(scores)), (batch,), from two sets of logits."""
+    before, after = tf.nn.log_softmax(clean), tf.nn.log_softmax(scores)
+    return tf.reduce_sum(tf.exp(before) * (before - after), axis=-1)
+
+
+def _adversary(model: Model, attack: Attack, loss: LossFunction | None) -> Callable[..., Any]:
+    """(x, aim, seed) -> x_adv, inside the training step's own graph.
+
+    Unlike the attack that judges, it does not stop where a sample is wrong: what is
+    learned from is the end of the path.
+    """
+    kind = Kind.of(attack)
+    kind = replace(kind, row=replace(kind.row, keeps=False), loss=loss or kind.loss)
+    loop, geometry = attack_loop(model, kind), NORMS[attack.norm]
+    length = attack.epsilon * attack.step_size
+
+    def craft(x: Any, aim: Any, seed: Any) -> Any:
+        if kind.is_direct:
+            return tf.stop_gradient(loop(x, aim, tf.constant(length, x.dtype)))
+        start: Any = tf.zeros((), x.dtype)
+        if kind.row.start == "ball":
+            start = geometry.draw(seed, tf.shape(x))
+        elif kind.row.start == "corner":
+            start = tf.random.stateless_normal(tf.shape(x), seed)
+        numbers = (tf.constant(one, x.dtype) for one in (attack.epsilon, attack.decay))
+        x_adv = loop(
+            x, aim, tf.constant(length, x.dtype), start, *numbers, tf.constant(attack.steps)
+        )
+        return tf.stop_gradient(x_adv)
+
+    return craft
+
+
+def _alignment(model: Model, x: Any, beside: Any, y: Any) -> Any:
+    """The mean cosine between the input gradients at two points; itself differentiable."""
+    here, there = (
+        tf.reshape(
+            scores_and_gradient(model, at, y, loss=cross_entropy_margin)[1], (tf.shape(x)[0], -1)
+        )
+        for at in (x, beside)
+    )
+    product = tf.reduce_sum(here * there, axis=1)
+    sizes = tf.norm(here, axis=1) * tf.norm(there, axis=1)
+    return tf.reduce_mean(product / (sizes + 1e-12))
