@@ -13,7 +13,7 @@ from .report import as_document, print_rows
 
 # A benchmark is a module of its own with a function run(plan) -> rows. Those that start
 # processes stand first: they must be done before this process loads TensorFlow.
-BENCHMARKS = ("help", "process", "fgsm", "training")
+BENCHMARKS = ("help", "process", "fgsm", "pgd", "restarts", "curve", "training")
 
 BATCH_SIZES = (500, 1000, 2000, 5000, 10_000)
 
@@ -23,7 +23,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Measure fgsm beside plain Keras and its peers."
     )
-    parser.add_argument("--quick", action="store_true", help="3 repeats, fewer batch sizes")
+    parser.add_argument("--quick", action="store_true", help="fewer repeats, images, sizes")
     parser.add_argument("--only", choices=BENCHMARKS, metavar="NAME", help=", ".join(BENCHMARKS))
     parser.add_argument("--output", type=Path, metavar="FILE.json", help="also write all samples")
     parser.add_argument("--markdown", action="store_true", help="print a table to paste")
@@ -37,6 +37,7 @@ def main() -> None:
             model=Path(folder) / "model.keras",
             repeats=3 if flags.quick else 5,
             batch_sizes=BATCH_SIZES[2::2] if flags.quick else BATCH_SIZES,
+            images=2000 if flags.quick else 10_000,
         )
         for name in [flags.only] if flags.only else BENCHMARKS:
             tell(f"Measuring {name}")

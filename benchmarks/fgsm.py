@@ -5,7 +5,7 @@ import numpy as np
 from fgsm_cli.backend import keras
 from fgsm_cli.data import load_images
 
-from .measure import Plan, Row, at_least, compare, interleaved, median, ratio, timed
+from .measure import Plan, Row, at_least, compare, fastest, interleaved, ratio, timed
 from .peers import Crafter, Labels, Pixels, numpy_by_hand, ours, peers
 
 GOALS = {"CleverHans": 1.3, "Foolbox": 2.5, "ART": 4.0}
@@ -23,7 +23,10 @@ def run(plan: Plan) -> list[Row]:
     for name, peer in others.items():
         check_equal(name, peer, ours(model, "ce-float32"), x, y)
     crafters = {"fgsm": ours(model), **others, "NumPy by hand": numpy_by_hand(model)}
-    best = {name: best_batch_size(craft, x, y, plan) for name, craft in crafters.items()}
+    best = {
+        name: fastest(lambda size, craft=craft: craft(x, y, size), plan.batch_sizes, plan.repeats)
+        for name, craft in crafters.items()
+    }
     samples = interleaved(
         {
             name: timed(lambda craft=craft, size=best[name]: craft(x, y, size))
@@ -50,12 +53,3 @@ def check_equal(name: str, peer: Crafter, literal: Crafter, x: Pixels, y: Labels
             f"{name} and fgsm with the loss ce-float32 must craft the same images, but "
             f"{differing:,} of {len(x):,} differ, by up to {np.abs(theirs - own).max():g}"
         )
-
-
-def best_batch_size(craft: Crafter, x: Pixels, y: Labels, plan: Plan) -> int:
-    """The batch size of the plan that a library is fastest with; trying them also warms it up."""
-    measure = {size: timed(lambda size=size: craft(x, y, size)) for size in plan.batch_sizes}
-    for size in plan.batch_sizes:
-        measure[size](0)  # the first call of a size may compile
-    tried = interleaved(measure, plan.repeats)
-    return min(tried, key=lambda size: median(tried[size], "seconds"))

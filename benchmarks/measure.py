@@ -7,6 +7,7 @@ A machine grows warm and its neighbours come and go; contestants that take turns
 share all of it. A median forgets a disturbed repeat, and the spread shows that there was one.
 """
 
+import math
 import os
 import statistics
 import subprocess
@@ -30,11 +31,18 @@ class Plan:
     model: the default model on disk, as ``fgsm train`` makes it.
     repeats: samples of each contestant.
     batch_sizes: those among which each library gets the one it is fastest with.
+    images: how many the long benchmarks take.
     """
 
     model: Path
     repeats: int
     batch_sizes: tuple[int, ...]
+    images: int
+
+    @property
+    def long_batch_sizes(self) -> tuple[int, ...]:
+        """The batch sizes that the long benchmarks can fill."""
+        return tuple(size for size in self.batch_sizes if size <= self.images)
 
 
 @dataclass(frozen=True)
@@ -83,15 +91,43 @@ def at_least(bound: float, value: float, unit: str) -> Goal:
 
 
 def interleaved(
-    contestants: Mapping[str, Callable[[int], Sample]], repeats: int
+    contestants: Mapping[str, Callable[[int], Sample]],
+    repeats: int,
+    *,
+    patience: float = math.inf,
 ) -> dict[str, tuple[Sample, ...]]:
-    """One sample of each contestant in turn, then the next of each; each is told its repeat."""
+    """One sample of each contestant in turn, then the next of each; each is told its repeat.
+
+    patience: a contestant whose samples add up to so many seconds sits out the turns left.
+    """
     samples: dict[str, list[Sample]] = {name: [] for name in contestants}
     for repeat in range(repeats):
         for name, measure in contestants.items():
-            time.sleep(PAUSE_SECONDS)
-            samples[name].append(measure(repeat))
+            if sum(sample.seconds for sample in samples[name]) < patience:
+                time.sleep(PAUSE_SECONDS)
+                samples[name].append(measure(repeat))
     return {name: tuple(taken) for name, taken in samples.items()}
+
+
+def fastest(action: Callable[[int], Any], batch_sizes: Sequence[int], repeats: int) -> int:
+    """The batch size that an action is fastest with; trying them also warms it up."""
+    measure = {size: timed(lambda size=size: action(size)) for size in batch_sizes}
+    for size in batch_sizes:
+        measure[size](0)  # the first call of a size may compile
+    tried = interleaved(measure, repeats)
+    return min(tried, key=lambda size: median(tried[size], "seconds"))
+
+
+def check_agreement(
+    name: str, theirs: Sequence[float], own: Sequence[float], tolerance: float
+) -> None:
+    """Raise SystemExit unless another's accuracies are ours for the literal loss, or near them."""
+    apart = max(abs(one - other) for one, other in zip(theirs, own, strict=True))
+    if apart > tolerance:
+        raise SystemExit(
+            f"{name} and fgsm with the loss ce-float32 must find accuracies within "
+            f"{100 * tolerance:g} points of each other, but they are {100 * apart:.2f} apart"
+        )
 
 
 def compare(
@@ -126,6 +162,17 @@ def ratio(samples: Sequence[Sample], others: Sequence[Sample]) -> float:
 def median(samples: Sequence[Sample], field: str) -> float:
     """The median of one field of the samples."""
     return statistics.median(getattr(sample, field) for sample in samples)
+
+
+def scored(action: Callable[[], float]) -> Callable[[int], Sample]:
+    """The action as a contestant that finds an accuracy."""
+
+    def measure(_: int) -> Sample:
+        start = time.perf_counter()
+        accuracy = action()
+        return Sample(time.perf_counter() - start, accuracy=accuracy)
+
+    return measure
 
 
 def timed(action: Callable[[], Any]) -> Callable[[int], Sample]:

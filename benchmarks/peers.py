@@ -26,6 +26,8 @@ EPSILON = 0.1
 
 # Foolbox asks for GPUs in a way that TensorFlow calls out of date; it is no matter of ours.
 tf.get_logger().setLevel("ERROR")
+# ART misses PyTorch aloud.
+warnings.filterwarnings("ignore", message="PyTorch not found")
 
 
 def peers(model: Any) -> Mapping[str, Crafter]:
@@ -73,8 +75,7 @@ def foolbox(model: Any, *, run_alone: bool = False) -> Crafter:
     """
     import foolbox
 
-    wrapped = foolbox.TensorFlowModel(model, bounds=(0, 1))
-    attack = foolbox.attacks.LinfFastGradientAttack()
+    wrapped, attack = foolbox_model(model), foolbox.attacks.LinfFastGradientAttack()
 
     def craft(x: Pixels, y: Labels) -> Any:
         x, y = tf.constant(x), tf.constant(y)
@@ -88,24 +89,35 @@ def foolbox(model: Any, *, run_alone: bool = False) -> Crafter:
 
 def art(model: Any) -> Crafter:
     """ART's attack, which cuts the batches itself and returns one array."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="PyTorch not found")
-        from art.attacks.evasion import FastGradientMethod
-        from art.estimators.classification import TensorFlowV2Classifier
+    from art.attacks.evasion import FastGradientMethod
 
-    classifier = TensorFlowV2Classifier(
-        model,
-        nb_classes=model.output_shape[-1],
-        input_shape=model.input_shape[1:],
-        loss_object=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-        clip_values=(0.0, 1.0),
-    )
+    classifier = art_classifier(model)
 
     def crafter(x: Pixels, y: Labels, batch_size: int) -> list[Pixels]:
         attack = FastGradientMethod(classifier, eps=EPSILON, batch_size=batch_size)
         return [attack.generate(x, y)]
 
     return crafter
+
+
+def foolbox_model(model: Any) -> Any:
+    """A Keras model as Foolbox takes it."""
+    import foolbox
+
+    return foolbox.TensorFlowModel(model, bounds=(0, 1))
+
+
+def art_classifier(model: Any) -> Any:
+    """A Keras model that gives logits as ART takes it."""
+    from art.estimators.classification import TensorFlowV2Classifier
+
+    return TensorFlowV2Classifier(
+        model,
+        nb_classes=model.output_shape[-1],
+        input_shape=model.input_shape[1:],
+        loss_object=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+        clip_values=(0.0, 1.0),
+    )
 
 
 def numpy_by_hand(model: Any) -> Crafter:

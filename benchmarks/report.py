@@ -68,18 +68,18 @@ def print_rows(rows: Sequence[Row], repeats: int, *, markdown: bool) -> None:
     for heading in ("Also", "Goal", "Met"):
         table.add_column(heading)
     for row in rows:
-        table.add_row(*_cells(row))
+        table.add_row(*_cells(row, repeats))
     console = Console(width=WIDTH, highlight=False, markup=False, emoji=False)
     console.print(
         f"Measured {facts['date']} with {facts['cpus']} CPUs ({facts['system']} "
         f"{facts['machine']}), Python {facts['python']}, {versions}; "
-        f"medians of {repeats} interleaved repeats or more.",
+        f"medians of {repeats} interleaved repeats unless another number is said.",
         soft_wrap=True,
     )
     console.print(table)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row, repeats: int) -> tuple[str, ...]:
     seconds = [sample.seconds for sample in row.samples]
     middle = median(row.samples, "seconds")
     return (
@@ -89,19 +89,21 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{min(seconds):.3f}..{max(seconds):.3f}",
         f"{row.images / middle:,.0f}" if row.images else "",
         f"{row.times_ours:.2f}",
-        _also(row),
+        _also(row, repeats),
         row.goal.text if row.goal else "",
         f"{'yes' if row.goal.met else 'no'}: {row.goal.value:.4g}" if row.goal else "",
     )
 
 
-def _also(row: Row) -> str:
+def _also(row: Row, repeats: int) -> str:
     """What was seen beside the time."""
     notes = []
+    if len(row.samples) != repeats:
+        notes.append(f"{len(row.samples)} repeats")
     if row.batch_size:
         notes.append(f"batches of {row.batch_size:,}")
     if row.samples[0].peak_bytes is not None:
         notes.append(f"{median(row.samples, 'peak_bytes') / 2**20:,.0f} MiB at most")
     if row.samples[0].accuracy is not None:
-        notes.append(f"test accuracy {median(row.samples, 'accuracy'):.4f}")
+        notes.append(f"accuracy {median(row.samples, 'accuracy'):.4f}")
     return ", ".join(notes)

@@ -112,24 +112,112 @@ def test_mifgsm_is_that_of_cleverhans(classifier, images):
     assert np.mean(np.abs(ours - theirs) > 1e-6) < 0.002
 
 
-@pytest.mark.parametrize(("norm", "epsilon"), [("l2", 1.5), ("linf", 0.1)])
-def test_fgm_in_l2_is_that_of_the_peers(norm, epsilon, classifier, images):
+ORDERS = {"linf": np.inf, "l2": 2, "l1": 1}
+
+
+def foolbox_fgm(model, x, y, norm, epsilon):
     import foolbox as fb
+
+    name = {"linf": "LinfFastGradientAttack", "l2": "L2FastGradientAttack"}[norm]
+    attack = getattr(fb.attacks, name)(random_start=False)
+    wrapped = fb.TensorFlowModel(model, bounds=(0, 1), device="/CPU:0")
+    return attack(wrapped, tf.constant(x), tf.constant(y), epsilons=epsilon)[1].numpy()
+
+
+def art_fgm(model, x, y, norm, epsilon):
     from art.attacks.evasion import FastGradientMethod
 
+    attack = FastGradientMethod(
+        art_classifier(model), norm=ORDERS[norm], eps=epsilon, batch_size=len(x)
+    )
+    return attack.generate(x, y)
+
+
+def cleverhans_fgm(model, x, y, norm, epsilon):
+    from cleverhans.tf2.attacks.fast_gradient_method import fast_gradient_method
+
+    return fast_gradient_method(
+        model, x, epsilon, ORDERS[norm], clip_min=0.0, clip_max=1.0, y=y
+    ).numpy()
+
+
+@pytest.mark.parametrize(
+    ("peer", "norm", "epsilon"),
+    [
+        (foolbox_fgm, "linf", 0.1),
+        (foolbox_fgm, "l2", 1.5),
+        (art_fgm, "linf", 0.1),
+        (art_fgm, "l2", 1.5),
+        (art_fgm, "l1", 5.0),
+        (cleverhans_fgm, "linf", 0.1),
+        (cleverhans_fgm, "l2", 1.5),
+        (cleverhans_fgm, "l1", 5.0),
+    ],
+)
+def test_fgm_is_that_of_the_peer_in_every_norm(peer, norm, epsilon, classifier, images):
+    """But for Foolbox's L1, which follows the gradient itself and not the steepest step."""
     x, y, model = images.pixels(0, 500), images.labels[:500], classifier.model
-    order = {"l2": 2, "linf": np.inf}[norm]
-    fast = {"l2": fb.attacks.L2FastGradientAttack, "linf": fb.attacks.LinfFastGradientAttack}[norm]
-    wrapped = fb.TensorFlowModel(model, bounds=(0, 1), device="/CPU:0")
-    theirs = [
-        fast(random_start=False)(wrapped, tf.constant(x), tf.constant(y), epsilons=epsilon)[
-            1
-        ].numpy(),
-        FastGradientMethod(art_classifier(model), norm=order, eps=epsilon, batch_size=500).generate(
-            x, y
-        ),
-    ]
     attack = attack_named("fgm", norm=norm, epsilon=epsilon, loss="ce-float32")
     ours = perturb(classifier, x, y, attack).numpy()
-    for peer in theirs:
-        np.testing.assert_allclose(ours, peer, atol=2e-5)
+    assert np.abs(ours - x).max() > 0.05
+    np.testing.assert_allclose(ours, peer(model, x, y, norm, epsilon), atol=2e-5)
+
+
+STEPS, STEP_SIZE = 40, 2.5 / 40
+
+
+def foolbox_pgd(model, x, y, norm, epsilon):
+    import foolbox as fb
+
+    name = {"linf": "LinfPGD", "l2": "L2PGD"}[norm]
+    attack = getattr(fb.attacks, name)(steps=STEPS, rel_stepsize=STEP_SIZE, random_start=True)
+    wrapped = fb.TensorFlowModel(model, bounds=(0, 1), device="/CPU:0")
+    return attack(wrapped, tf.constant(x), tf.constant(y), epsilons=epsilon)[1].numpy()
+
+
+def art_pgd(model, x, y, norm, epsilon):
+    from art.attacks.evasion import ProjectedGradientDescentTensorFlowV2
+
+    attack = ProjectedGradientDescentTensorFlowV2(
+        art_classifier(model),
+        norm=ORDERS[norm],
+        eps=epsilon,
+        eps_step=epsilon * STEP_SIZE,
+        max_iter=STEPS,
+        num_random_init=1,
+        batch_size=len(x),
+        verbose=False,
+    )
+    return attack.generate(x, y)
+
+
+def cleverhans_pgd(model, x, y, norm, epsilon):
+    from cleverhans.tf2.attacks.projected_gradient_descent import projected_gradient_descent
+
+    return projected_gradient_descent(
+        model,
+        tf.constant(x),
+        epsilon,
+        epsilon * STEP_SIZE,
+        STEPS,
+        ORDERS[norm],
+        clip_min=0.0,
+        clip_max=1.0,
+        y=y,
+        rand_init=True,
+    ).numpy()
+
+
+@pytest.mark.parametrize(("norm", "epsilon"), [("linf", 0.06), ("l2", 0.8)])
+@pytest.mark.parametrize("peer", [foolbox_pgd, art_pgd, cleverhans_pgd])
+def test_pgd_is_as_strong_as_that_of_the_peer(peer, norm, epsilon, classifier, images):
+    """By its accuracy, for the random starts differ, and ours stays where it first succeeded."""
+    keras.utils.set_random_seed(0)
+    x, y = images.pixels(0, 500), images.labels[:500]
+    attack = attack_named("pgd", norm=norm, epsilon=epsilon, loss="ce-float32")
+    assert (attack.steps, attack.step_size) == (STEPS, STEP_SIZE)
+    ours = perturb(classifier, x, y, attack).numpy()
+    theirs = peer(classifier.model, x, y, norm, epsilon)
+    scores = [np.mean(np.argmax(classifier(z), axis=1) == y) for z in (x, ours, theirs)]
+    assert scores[0] - scores[1] > 0.2
+    assert scores[1] == pytest.approx(scores[2], abs=0.015)

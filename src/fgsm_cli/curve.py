@@ -87,6 +87,7 @@ def _stands(ask: Any, x: Any, direction: Any, y: Any, lengths: NDArray[np.float6
     return ask(x, direction, tf.constant(lengths, tf.float32), y).numpy()
 
 
+@functools.lru_cache(maxsize=16)
 def _ask(classifier: Classifier) -> Any:
     """Compiled: (x, direction, lengths, y) -> which images are classified right."""
 

@@ -66,9 +66,9 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
             return project(x + epsilon * start)
         return project(x + epsilon / 2 * geometry.steepest(start))
 
-    def wins(scores: Any, aim: Any, x: Any) -> Any:
+    def wins(scores: Any, aim: Any) -> Any:
         hit = tf.equal(tf.argmax(scores, axis=-1), aim)
-        return wide(hit if kind.is_targeted else ~hit, x)
+        return hit if kind.is_targeted else ~hit
 
     def repeated(
         x: Any, aim: Any, length: Any, start: Any, epsilon: Any, decay: Any, steps: Any
@@ -82,7 +82,7 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
                 velocity = ascent = decay * velocity + _unit_l1(ascent)
             ahead = project(x_adv + length * geometry.steepest(ascent))
             if row.keeps:
-                ahead = tf.where(wins(scores, aim, x), x_adv, ahead)
+                ahead = chosen(wins(scores, aim), x_adv, ahead)
             return i + 1, ahead, velocity
 
         velocity = tf.zeros_like(x) if kind.has_momentum else tf.zeros((), x.dtype)
@@ -106,7 +106,7 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
             scores, gradient = scores_and_gradient(model, point, aim, loss=loss)
             toward = -1 if kind.is_targeted else 1
             value = toward * wide(value_of(scores, aim), x)
-            return value, toward * gradient, wins(scores, aim, x)
+            return value, toward * gradient, wide(wins(scores, aim), x)
 
         def span(share: float) -> Any:
             return tf.maximum(tf.cast(share * tf.cast(steps, tf.float32), tf.int32), 1)
@@ -202,6 +202,15 @@ def moved(x: Any, gradient: Any, length: Any, norm: Norm) -> Any:
 def wide(values: Any, x: Any) -> Any:
     """One value a sample, shaped to be combined with x."""
     return tf.reshape(values, (-1, *([1] * (x.shape.rank - 1))))
+
+
+def chosen(flags: Any, x: Any, other: Any) -> Any:
+    """The samples of x where flags (batch,) says so, of the other where not.
+
+    The older ``where`` copies whole samples; the newer, which spreads a flag over the pixels,
+    takes three times as long.
+    """
+    return tf.compat.v1.where(flags, x, other)
 
 
 def _unit_l1(gradient: Any) -> Any:

@@ -8,7 +8,6 @@ beyond epsilon is an error; a logit, gradient or pixel that is not a finite numb
 a right answer.
 """
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -171,8 +170,6 @@ class _Referee:
         self.classifier, self.seed = classifier, seed
         self.clean, self.outcomes, self.keep = clean, outcomes, keep
         self.look = look_at(classifier)
-        self.score = functools.cache(lambda norm: score_of(classifier, norm))
-        self.gradient = functools.cache(lambda loss: gradient_of(classifier, loss))
 
     def open(self, indices: NDArray[np.intp], x: Any, y: Any, attacks: Sequence[Attack]) -> None:
         """The clean answers, and the first try of each contest; one gradient for each aim."""
@@ -184,7 +181,7 @@ class _Referee:
             aim = aims(attack, scores, y, indices, self.seed)
             key = (attack.loss, attack.target, attack.labels)
             if key not in gradients:
-                gradients[key], *health = self.gradient(attack.loss)(x, aim)
+                gradients[key], *health = gradient_of(self.classifier, attack.loss)(x, aim)
                 self.clean.gradients.setdefault(key, _Gradients()).add(*health)
             if attack.is_direct:
                 length = step_length(attack, x.dtype)
@@ -217,7 +214,7 @@ class _Referee:
         outcome = self.outcomes[position]
         idle = tf.equal(aim, y) & (attack.target is not None)
         x_adv = tf.where(like(idle, x), x, x_adv)
-        found = self.score(attack.norm)(x, x_adv, y, aim)
+        found = score_of(self.classifier, attack.norm)(x, x_adv, y, aim)
         still, hit, answer, lost, distance, linf, low, high = (part.numpy() for part in found)
         check_budget(attack, distance[~lost], low, high)
         chosen = every | (~still if attack.target is None else hit)

@@ -5,6 +5,7 @@ x_adv = ...
 still, *_ = score_of(classifier, "linf")(x, x_adv, y, y)
 """
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +64,7 @@ def predicted(classifier: Classifier, images: ImageSet, batch_size: int) -> NDAr
     )
 
 
+@functools.lru_cache(maxsize=16)
 def look_at(classifier: Classifier) -> Any:
     """Compiled: (x, y) -> logits, which are right, which logits are not finite."""
 
@@ -75,6 +77,7 @@ def look_at(classifier: Classifier) -> Any:
     return look
 
 
+@functools.lru_cache(maxsize=16)
 def gradient_of(classifier: Classifier, loss: Loss) -> Any:
     """Compiled: (x, aim) -> gradient, and how many are zero, partly zero, not finite."""
 
@@ -95,6 +98,7 @@ def gradient_of(classifier: Classifier, loss: Loss) -> Any:
     return gradient
 
 
+@functools.lru_cache(maxsize=16)
 def score_of(classifier: Classifier, norm: Norm) -> Any:
     """Compiled: (x, x_adv, y, aim) -> what became of each sample, distances in float64:
 
