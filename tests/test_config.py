@@ -302,6 +302,32 @@ def test_a_setting_that_does_not_fit_is_told(setting, sentence):
 # --- the schema -----------------------------------------------------------------------------
 
 
+def test_a_labelled_section_is_its_command_once_more(tmp_path):
+    path = tmp_path / "two.yaml"
+    path.write_text(
+        "train-plain: {epochs: 1}\nattack-plain: {}\n"
+        "train-robust: {adversarial: rfgsm}\nattack-robust: {}\ncurve: {}\n"
+    )
+    _, resolved = resolve_experiment(read_experiment(str(path)), {"output": "out"})
+    assert [type(options).__name__ for options in resolved.values()] == [
+        "TrainOptions", "AttackOptions", "TrainOptions", "AttackOptions", "CurveOptions",
+    ]  # fmt: skip
+    assert resolved["attack-plain"].model == "out/train-plain/model.keras"
+    assert resolved["curve"].model == "out/train-robust/model.keras"
+    _, alone = resolve_experiment(read_experiment(str(path)), {})
+    assert alone["train-robust"].output == "runs/train-robust"
+
+
+@pytest.mark.parametrize(
+    "name", ["train-", "train-Plain", "plain-train", "run-two", "train_2", "-"]
+)
+def test_a_label_follows_a_command_and_a_dash(name, tmp_path):
+    path = tmp_path / "one.yaml"
+    path.write_text(f"{name}: {{}}\n")
+    with pytest.raises(FgsmError, match="unknown section"):
+        read_experiment(str(path))
+
+
 def test_the_shipped_schema_is_the_one_of_the_options():
     shipped = json.loads((ROOT / "docs/experiment.schema.json").read_text())
     assert shipped == experiment_schema(), "run: make schema"

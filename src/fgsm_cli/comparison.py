@@ -13,7 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .config import CONFIG_FILE, OUTCOMES_FILE, RESULTS_FILE, SECTIONS, build, read_experiment
+from .config import (
+    CONFIG_FILE,
+    OUTCOMES_FILE,
+    RESULTS_FILE,
+    SECTIONS,
+    build,
+    command_of,
+    read_experiment,
+)
 from .data import open_arrays
 from .errors import FgsmError
 from .experiment import COMMANDS, Watch
@@ -106,17 +114,18 @@ def verify(folder: str, watch: Watch) -> Verification:
     checks: list[Check] = []
     warnings: list[str] = []
     for name in (name for name in sections if name != "run"):
+        command = command_of(name)
         recorded = document if document.get("command") == name else document.get(name)
         if not isinstance(recorded, dict):
             raise FgsmError(f"{folder} is damaged: {RESULTS_FILE} has no results of {name}")
         model = recorded["model"]
-        if name != "train":
+        if command != "train":
             found = sha256(model["path"]) if Path(model["path"]).exists() else None
             checks.append(Check(f"{name}: sha256 of {model['path']}", model["sha256"], found))
         with tempfile.TemporaryDirectory() as elsewhere:
             values = {**sections[name], "output": elsewhere}
             values.pop("save", None)
-            record = COMMANDS[name](build(SECTIONS[name], values), watch)
+            record = COMMANDS[command](build(SECTIONS[command], values), watch)
         fresh = json.loads(json.dumps(record.as_dict()))
         if recorded["data"]["sha256"] is not None:
             digests = (one["data"]["sha256"] for one in (recorded, fresh))

@@ -26,6 +26,7 @@ from ..config import (
     RunOptions,
     TrainOptions,
     build,
+    command_of,
     experiment_schema,
     parse_setting,
     read_experiment,
@@ -175,7 +176,7 @@ def _run(given: dict[str, Any]) -> int:
         with watched() as watch:  # one a section: its bar is gone before its result is shown
             from .. import experiment
 
-            record = experiment.COMMANDS[name](section_options, watch)
+            record = experiment.COMMANDS[command_of(name)](section_options, watch)
         if options.format == "table":
             if records:
                 write("\n")

@@ -13,6 +13,7 @@ expected, and both doors agree. No TensorFlow here.
 """
 
 from .experiment_file import (
+    command_of,
     dump_experiment,
     experiment_schema,
     parse_setting,
@@ -61,6 +62,7 @@ __all__ = [
     "SaveFormat",
     "TrainOptions",
     "build",
+    "command_of",
     "dump_experiment",
     "experiment_schema",
     "parse_setting",

@@ -5,6 +5,7 @@ constructed from a tag, and nothing is walked before its key is known, so that n
 code or grow in memory.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ from .options import (
 )
 
 _SIZE_LIMIT = 1_000_000
+_LABEL = "[a-z0-9][a-z0-9-]*"
+_SECTION_NAME = f"run|(?!run)[a-z]+(-{_LABEL})?"
 _TAGS = {"str", "int", "float", "bool", "null", "timestamp", "seq", "map"}
 
 Section = dict[str, Any]
@@ -46,17 +49,16 @@ def read_experiment(path: str) -> dict[str, Section]:
         raise FgsmError(f"{path} is empty; expected one of the sections {', '.join(SECTIONS)}")
     sections: dict[str, Section] = {}
     for name, node in _pairs(root, path, "sections"):
-        if name not in SECTIONS:
-            raise FgsmError(f"{_place(path, node)}: unknown section {name!r}{near(name, SECTIONS)}")
+        options = _options_of(name, f"{_place(path, node)}: ")
         sections[name] = {}
         names = {}
         for key, value in _pairs(node, path, f"options under {name}"):
-            if key not in SECTIONS[name].model_fields:
-                hint = near(key, SECTIONS[name].model_fields)
+            if key not in options.model_fields:
+                hint = near(key, options.model_fields)
                 raise FgsmError(f"{_place(path, value)}: unknown key {name}.{key}{hint}")
             sections[name][key] = _value(value, path)
             names[key] = f"{_place(path, value)}: {name}.{key}"
-        build(SECTIONS[name], sections[name], names)
+        build(options, sections[name], names)
     return sections
 
 
@@ -67,15 +69,29 @@ def parse_setting(setting: str) -> tuple[str, str, Any]:
     section, dot, key = target.strip().partition(".")
     if not (equals and dot):
         raise FgsmError(f"--set must be section.key=value. Received: {setting!r}")
-    if section not in SECTIONS:
-        raise FgsmError(f"{where}: unknown section {section!r}{near(section, SECTIONS)}")
-    if key not in SECTIONS[section].model_fields:
-        hint = near(key, SECTIONS[section].model_fields)
+    options = _options_of(section, f"{where}: ")
+    if key not in options.model_fields:
+        hint = near(key, options.model_fields)
         raise FgsmError(f"{where}: unknown key {section}.{key}{hint}")
     node = _parse(text.encode(), where)
     value = None if node is None else _value(node, where)
-    build(SECTIONS[section], {key: value}, {key: where.partition("=")[0]})
+    build(options, {key: value}, {key: where.partition("=")[0]})
     return section, key, value
+
+
+def command_of(section: str) -> str:
+    """The command that a section runs: its name, or what stands before a dash and a label.
+
+    So ``train-plain`` and ``train-robust`` are two trainings of one experiment.
+    """
+    return section.partition("-")[0]
+
+
+def _options_of(section: str, where: str) -> type[Options]:
+    command = command_of(section)
+    if command not in SECTIONS or not re.fullmatch(_SECTION_NAME, section):
+        raise FgsmError(f"{where}unknown section {section!r}{near(section, SECTIONS)}")
+    return SECTIONS[command]
 
 
 def _parse(content: bytes, path: str) -> yaml.Node | None:
@@ -148,15 +164,21 @@ def resolve_experiment(
     run = build(RunOptions, {**sections.get("run", {}), **given})
     in_file = build(RunOptions, sections.get("run", {}))
     resolved: dict[str, Options] = {}
+    trained: TrainOptions | None = None
     for name, own in sections.items():
         if name == "run":
             continue
         values = {**in_file.shared(), **own, **given_options.shared()}
         if run.output and ("output" in given or "output" not in own):
             values["output"] = str(Path(run.output) / name)
-        if isinstance(trained := resolved.get("train"), TrainOptions) and name != "train":
+        if command_of(name) == "train":
+            if name != "train":
+                values.setdefault("output", f"runs/{name}")
+        elif trained:
             values.setdefault("model", str(Path(trained.output) / MODEL_FILE))
-        resolved[name] = build(SECTIONS[name], values)
+        options = build(_options_of(name, ""), values)
+        trained = options if isinstance(options, TrainOptions) else trained
+        resolved[name] = options
     return run, resolved
 
 
@@ -175,6 +197,11 @@ def experiment_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "properties": {
             name: command.model_json_schema(mode="validation") for name, command in SECTIONS.items()
+        },
+        "patternProperties": {
+            f"^{name}-{_LABEL}$": {"$ref": f"#/properties/{name}"}
+            for name in SECTIONS
+            if name != "run"
         },
     }
 
