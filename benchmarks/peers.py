@@ -107,8 +107,8 @@ def foolbox_model(model: Any) -> Any:
     return foolbox.TensorFlowModel(model, bounds=(0, 1))
 
 
-def art_classifier(model: Any) -> Any:
-    """A Keras model that gives logits as ART takes it."""
+def art_classifier(model: Any, optimizer: Any = None) -> Any:
+    """A Keras model that gives logits as ART takes it; with an optimizer it can be trained."""
     from art.estimators.classification import TensorFlowV2Classifier
 
     return TensorFlowV2Classifier(
@@ -117,6 +117,7 @@ def art_classifier(model: Any) -> Any:
         input_shape=model.input_shape[1:],
         loss_object=keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         clip_values=(0.0, 1.0),
+        optimizer=optimizer,
     )
 
 
