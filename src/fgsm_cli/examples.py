@@ -75,7 +75,7 @@ def save_examples(
             x_adv=x_adv,
             y=images.known_labels,
             epsilon=np.float64(attack.epsilon),
-            indices=np.arange(len(images)),
+            indices=images.indices,
             attack=np.str_(json.dumps(asdict(attack))),
             data=np.str_(images.name),
             model_sha256=np.str_(model_sha256),

@@ -55,6 +55,7 @@ Epsilon = Annotated[
     BeforeValidator(_fraction, json_schema_input_type=float | str),
 ]
 Count = Annotated[int, Field(ge=1, le=2_000_000_000), BeforeValidator(_number)]
+Skipped = Annotated[int, Field(ge=0, le=2_000_000_000), BeforeValidator(_number)]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1), BeforeValidator(_number)]
 Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
 Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), BeforeValidator(_number)]

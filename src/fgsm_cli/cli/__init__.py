@@ -134,13 +134,13 @@ def _options(name: str, given: dict[str, Any]) -> Any:
 
 def _check_files(options: Any) -> None:
     """Say at once, before TensorFlow is loaded, that a file is not there or not a file."""
-    for name, what in (
-        ("model", "model"),
-        ("data", "image set"),
-        ("examples", "adversarial set"),
-    ):
+    if options.data != "mnist":
+        from ..data.readers import check_source
+
+        check_source(options.data)
+    for name, what in (("model", "model"), ("examples", "adversarial set")):
         path = getattr(options, name, None)
-        if path and path not in (DEFAULT_MODEL, "mnist"):
+        if path and path != DEFAULT_MODEL:
             check_regular(path, what)
 
 
