@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import FgsmError
+from ..errors import FgsmError, listed
 from .pictures import ENDINGS, decode
 from .reading import Found, Reading, Split
 
@@ -27,7 +27,7 @@ def read_picture_folder(source: str, split: Split, reading: Reading) -> Found:
     if not paths:
         raise FgsmError(
             f"{source} must hold pictures, arrays (.npy), IDX or TFRecord files. Received: "
-            f"{', '.join(sorted(path.name for path in Path(source).iterdir())[:5]) or 'nothing'}"
+            f"{listed(sorted(path.name for path in Path(source).iterdir()), 5)}"
         )
     labels = _labels(source, reading)
     homes = {path: path.relative_to(root).parts[0] for path in paths if path.parent != root}
@@ -57,7 +57,7 @@ def _of_split(root: Path, split: Split) -> Path:
             return parts[name]
     raise FgsmError(
         f"{root} must have a folder named {' or '.join(SPLITS[split][:2])}. "
-        f"Received: {', '.join(parts)}"
+        f"Received: {listed(parts)}"
     )
 
 
@@ -87,14 +87,14 @@ def _labels(source: str, reading: Reading) -> dict[str, int]:
         labels = {name: int(name) for name in names}
         if len(set(labels.values())) < len(names):
             raise FgsmError(
-                f"the folders of {source} must be different labels. Received: {', '.join(names)}"
+                f"the folders of {source} must be different labels. Received: {listed(names)}"
             )
         return labels
     if reading.classes:
         unknown = next(name for name in names if name not in reading.classes)
         raise FgsmError(
-            f"the folders of {source} must be among the classes {', '.join(reading.classes[:10])}. "
-            f"Received: {unknown}"
+            f"the folders of {source} must be among the classes {listed(reading.classes)}. "
+            f"Received: {listed([unknown])}"
         )
     return {name: label for label, name in enumerate(names)}
 
@@ -135,5 +135,5 @@ def _natural(path: Path) -> list[tuple[int, str]]:
 def _left_out(source: str, junk: Sequence[str]) -> tuple[str, ...]:
     if not junk:
         return ()
-    shown = ", ".join(sorted(junk)[:5]) + (", ..." if len(junk) > 5 else "")
-    return (f"files of {source} that are no pictures of a class were left out: {shown}",)
+    names = listed(sorted(junk), 5)
+    return (f"files of {source} that are no pictures of a class were left out: {names}",)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FgsmError
+from ..errors import FgsmError, listed
 from ..files import check_regular
 from .npy import labels_beside
 from .reading import Found, Reading, Split
@@ -78,7 +78,7 @@ def read_idx_folder(source: str, split: Split, reading: Reading) -> Found:
         names = found or list(idx_files(Path(source)))
         raise FgsmError(
             f"{source} must hold one file such as {wanted} (.gz or not). "
-            f"Received: {', '.join(path.name for path in names)}"
+            f"Received: {listed(path.name for path in names)}"
         )
     return read_idx(str(found[0]), split, reading)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FgsmError
+from ..errors import FgsmError, listed
 
 MOST_CLASSES = 100_000
 
@@ -34,6 +34,7 @@ def check_labels(
     if labels.dtype.kind in "US":
         labels = _numbers_of_names(labels, source, classes)
     if labels.dtype.kind == "f":
+        labels = labels.astype(np.float64)  # in half precision the bounds below overflow
         _refuse(~(labels == np.trunc(labels)), labels, source, "whole numbers")  # NaN fails
     elif labels.dtype.kind not in "biu":
         raise FgsmError(
@@ -88,16 +89,15 @@ def _numbers_of_names(
         except (ValueError, OverflowError):
             pass
     if not classes:
-        shown = ",".join(names[:3].tolist()) + (",..." if len(names) > 3 else "")
         raise FgsmError(
             f"the labels of {source} are names: give all of them in the order of the model's "
-            f"outputs by --classes. Received: {shown}"
+            f"outputs by --classes. Received: {listed(names, 3)}"
         )
     unknown = [name for name in names if name not in known]
     if unknown:
         row = int((labels == unknown[0]).argmax())
         raise FgsmError(
-            f"the labels of {source} must be among the classes {', '.join(classes[:10])}"
-            f"{', ...' if len(classes) > 10 else ''}. Received: {unknown[0]!s:.60} in row {row}"
+            f"the labels of {source} must be among the classes {listed(classes)}. "
+            f"Received: {listed(unknown, 1)} in row {row}"
         )
     return np.array([known[name] for name in names], np.int64)[positions]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FgsmError
+from ..errors import FgsmError, listed
 from ..files import check_regular
 from .npz import named, read_header
 from .reading import Found, Reading, Split
@@ -50,7 +50,7 @@ def read_npy_folder(source: str, split: Split, reading: Reading) -> Found:
     if images is None:
         raise FgsmError(
             f"{source} must hold x_{split}.npy or x.npy (or another, named by --x-key). Received: "
-            f"{', '.join(sorted(path.name for path in folder.glob('*.npy')))}"
+            f"{listed(sorted(path.name for path in folder.glob('*.npy')))}"
         )
     return found_pair(str(images), labels_beside(str(images), reading.y_key))
 
@@ -79,7 +79,7 @@ def labels_beside(images: str, named_by_user: str | None) -> str | None:
     """
     path = Path(images)
     if named_by_user:
-        chosen = _first((Path(named_by_user), path.with_name(named_by_user)))
+        chosen = _first((Path(named_by_user), path.parent / named_by_user))
         if chosen is None:
             raise FgsmError(f"no labels at {named_by_user}, which --y-key names")
         return str(chosen)

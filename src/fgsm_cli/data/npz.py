@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FgsmError
+from ..errors import FgsmError, listed
 from ..files import check_regular
 from .reading import Found, Reading, Split
 from .stored import IN_MEMORY, Spool, StoredArray, check_size
@@ -165,8 +165,7 @@ def _find(arrays: Any, names: Sequence[str], source: str) -> str:
         if name in arrays.files:
             return name
     raise FgsmError(
-        f"{source} must hold an array named {' or '.join(names)}. "
-        f"Received: {', '.join(arrays.files) or 'none'}"
+        f"{source} must hold an array named {' or '.join(names)}. Received: {listed(arrays.files)}"
     )
 
 
@@ -190,7 +189,7 @@ def _names(arrays: Any, source: str, split: Split, reading: Reading) -> tuple[st
             raise
         raise FgsmError(
             f"{source} must hold an array named x_{split} or x (or another, named by --x-key). "
-            f"Received: {', '.join(arrays.files) or 'none'}"
+            f"Received: {listed(arrays.files)}"
         ) from None
     if reading.y_key:
         return x, _find(arrays, (reading.y_key,), source)

@@ -6,6 +6,7 @@
 They are read once, a record at a time; what is large goes to a temporary file.
 """
 
+import re
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FgsmError
+from ..errors import FgsmError, listed
 from .idx import is_gzipped, unpacked_head
 from .pictures import decode_bytes, is_picture
 from .reading import Found, Reading, Split
@@ -65,7 +66,7 @@ def read_record_folder(source: str, split: Split, reading: Reading) -> Found:
     if not chosen:
         raise FgsmError(
             f"{source} must hold TFRecord files for {split}. "
-            f"Received: {', '.join(path.name for path in files[:5])}"
+            f"Received: {listed((path.name for path in files), 5)}"
         )
     return _examples([str(path) for path in chosen], source, reading)
 
@@ -116,8 +117,9 @@ def _told(source: str) -> Iterator[None]:
     except FgsmError:
         raise
     except (tf.errors.OpError, ValueError, TypeError, OSError, zlib.error) as error:
-        reason = str(getattr(error, "message", error)).partition("[Op:")[0].partition("\n")[0]
-        raise FgsmError(f"{source} is damaged: {reason.strip()[:200]}") from None
+        reason = re.sub(r"{{.*?}}|\[Op:.*", "", str(getattr(error, "message", error)))
+        reason = reason.strip().partition("\n")[0]
+        raise FgsmError(f"{source} is damaged: {reason[:200]}") from None
     except Exception as error:
         if type(error).__name__ != "DecodeError":  # protobuf's, whose module is its own affair
             raise
@@ -141,7 +143,7 @@ def _image(features: Any, where: str, reading: Reading) -> NDArray[Any]:
     if values is None:
         raise FgsmError(
             f"{where} must have a feature named {' or '.join(names[:2])} (--x-key names another). "
-            f"Received: {', '.join(sorted(features)) or 'none'}"
+            f"Received: {listed(sorted(features))}"
         )
     if not isinstance(values[0], bytes):
         array = np.array(values)
@@ -179,7 +181,7 @@ def _label(features: Any, where: str, reading: Reading) -> Any:
         if reading.y_key:
             raise FgsmError(
                 f"{where} must have a feature named {reading.y_key}, which --y-key names. "
-                f"Received: {', '.join(sorted(features)) or 'none'}"
+                f"Received: {listed(sorted(features))}"
             )
         return None
     if isinstance(values[0], bytes):

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FgsmError
+from ..errors import FgsmError, listed
 from ..files import check_regular
 from .reading import Found, Reading, Split
 from .stored import Growing
@@ -70,14 +70,11 @@ def read_table(source: str, split: Split, reading: Reading) -> Found:  # noqa: A
         raise FgsmError(f"{source} is not text in UTF-8: {error.reason}") from None
     except csv.Error as error:
         raise FgsmError(f"{source} is damaged: {error}") from None
-    left_out = [
-        name
-        for number, name in enumerate(layout.names)
-        if number != layout.label and number not in set(layout.pixels)
-    ]
+    used = {layout.label, *layout.pixels}
+    left_out = [name for column, name in enumerate(layout.names) if column not in used]
     notes: tuple[str, ...] = ()
     if left_out:
-        notes = (f"{source}: the columns {', '.join(map(repr, left_out))} hold no pixels",)
+        notes = (f"{source}: the columns {listed(map(repr, left_out))} hold no pixels",)
     if labels is not None and not layout.has_header and len(labels) > 1 and np.ptp(labels) == 0:
         notes = (
             f"{source} has no header, and every label, its first column, is {labels[0]:g}; "
@@ -106,10 +103,16 @@ def _layout(source: str, reading: Reading) -> Layout:
         cells = [str(column + 1) for column in range(len(cells))]
     rows = lines if has_header else _lines(source)
     second = next((line for line in rows if line.strip()), "")
-    whole = not any(_FRACTION.search(line) for line in (second, *rows))
+    whole = not any(_has_fractions(line) for line in (second, *rows))
     example = next(csv.reader([second], delimiter=delimiter), [])
     is_text = label is not None and label < len(example) and not _is_number(example[label] or "0")
     return Layout(delimiter, has_header, tuple(cells), label, is_text, pixels, whole)
+
+
+def _has_fractions(line: str) -> bool:
+    """Whether a point or an exponent is in a line; the quick look comes first."""
+    quick = "." in line or "e" in line or "E" in line
+    return quick and _FRACTION.search(line) is not None
 
 
 def _is_number(cell: str) -> bool:
@@ -125,7 +128,7 @@ def _label_by_name(cells: Sequence[str], source: str, reading: Reading) -> int |
         if reading.y_key not in cells:
             raise FgsmError(
                 f"{source} must have the column {reading.y_key!r}, which --y-key names. "
-                f"Received: {', '.join(cells[:5])}, ..."
+                f"Received: {listed(cells, 5)}"
             )
         return cells.index(reading.y_key)
     lowered = [cell.lower() for cell in cells]
@@ -140,7 +143,7 @@ def _pixels_by_name(cells: Sequence[str], label: int | None, source: str) -> tup
         if column != label and name.lower() not in NO_PIXELS
     ]
     if not columns:
-        raise FgsmError(f"{source} must have columns of pixels. Received: {', '.join(cells)}")
+        raise FgsmError(f"{source} must have columns of pixels. Received: {listed(cells)}")
     places: dict[tuple[int, ...], str] = {}
     for column in columns:
         place = tuple(int(number) for number in re.findall(r"\d{1,9}", cells[column]))
@@ -180,6 +183,7 @@ def _label_by_place(width: int, source: str, reading: Reading) -> int | None:
 def _rows(source: str, layout: Layout, reading: Reading) -> tuple[Any, NDArray[Any] | None]:
     """The pixels, (n, side, side) where square, and the labels, where there is a column."""
     images, labels = Growing(source), []
+    wanted = GREY if layout.whole and reading.data_range is None else "a number"
     lines = (line for line in _lines(source) if line.strip())
     if layout.has_header:
         next(lines)
@@ -187,10 +191,10 @@ def _rows(source: str, layout: Layout, reading: Reading) -> tuple[Any, NDArray[A
         try:
             pixels, column = _numbers(block, layout)
         except (ValueError, OverflowError):
-            _refuse(source, layout)
-        if layout.whole and reading.data_range is None:
+            _refuse(source, layout, wanted)
+        if wanted == GREY:
             if pixels.min() < 0 or pixels.max() > 255:
-                _refuse(source, layout, GREY)
+                _refuse(source, layout, wanted)
             pixels = pixels.astype(np.uint8)
         images.grow(_square(pixels))
         labels.append(column)
@@ -233,7 +237,7 @@ def _square(pixels: NDArray[Any]) -> NDArray[Any]:
     return pixels.reshape(-1, side, side) if side * side == pixels.shape[1] else pixels
 
 
-def _refuse(source: str, layout: Layout, wanted: str = "a number") -> NoReturn:
+def _refuse(source: str, layout: Layout, wanted: str) -> NoReturn:
     """Raise FgsmError for the first row or cell that does not fit, found by reading once more."""
     table = csv.reader(_lines(source), delimiter=layout.delimiter)
     row = -1 if layout.has_header else 0
@@ -251,7 +255,7 @@ def _refuse(source: str, layout: Layout, wanted: str = "a number") -> NoReturn:
                 limited = wanted if column != layout.label else "a number"
                 if not is_text and not _is(cell, limited, layout.whole):
                     raise FgsmError(
-                        f"column {layout.names[column]} in {place} must be {limited}. "
+                        f"column {listed([layout.names[column]])} in {place} must be {limited}. "
                         f"Received: {cell.strip()!r:.60}"
                     ) from None
         row += 1
