@@ -8,7 +8,7 @@ import pytest
 
 from fgsm_cli import FgsmError, attack_named
 from fgsm_cli.data import ImageSet, load_images
-from fgsm_cli.examples import formats, load_examples, made_from, save_examples
+from fgsm_cli.examples import formats, load_examples, made_from, room, save_examples
 from fgsm_cli.ranges import GREY_LEVELS
 
 
@@ -139,3 +139,18 @@ def test_a_set_that_cannot_be_written_leaves_nothing(few, tmp_path):
             str(tmp_path / "file" / "adv.npz"), "npz", few.pixels(), few, attack_named(), ""
         )
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_room_on_disk_is_an_array_like_any_other(monkeypatch):
+    monkeypatch.setitem(room.__globals__, "IN_MEMORY", 0)
+    kept, plain = room((7, 2, 3), "adv.npz"), np.zeros((7, 2, 3), np.float32)
+    assert (kept.shape, kept.dtype, len(kept), kept.ndim, kept.size) == ((7, 2, 3), "f4", 7, 3, 42)
+    values = np.random.default_rng(0).random((7, 2, 3), dtype=np.float32)
+    for indices in (np.array([6, 0, 3]), np.array([3, 5])):
+        kept[indices] = plain[indices] = values[indices]
+    np.testing.assert_array_equal(kept[0:7], plain)
+    np.testing.assert_array_equal(kept[2:4], plain[2:4])
+    path = Path(kept.spool.path)
+    assert path.exists()
+    del kept
+    assert not path.exists(), "a temporary file goes with what it held"

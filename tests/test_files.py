@@ -1,11 +1,12 @@
 """Files appear whole or not at all."""
 
+import hashlib
 import os
 
 import pytest
 
 from fgsm_cli import FgsmError
-from fgsm_cli.files import make_folder, whole_file
+from fgsm_cli.files import make_folder, sha256, sha256_of_all, whole_file
 
 
 def test_the_target_appears_when_the_block_ends(tmp_path):
@@ -39,3 +40,16 @@ def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "a").write_text("")
     with pytest.raises(FgsmError, match="cannot make the folder .*: it is a file"):
         make_folder(tmp_path / "a")
+
+
+def test_the_digest_of_several_files_is_that_of_what_sha256sum_prints(tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a").write_bytes(b"first" * 500_000)
+    (tmp_path / "sub" / "b").write_bytes(b"second")
+    lines = "".join(
+        f"{hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()}  {name}\n"
+        for name in ("a", "sub/b")
+    )
+    paths = [str(tmp_path / "a"), str(tmp_path / "sub" / "b")]
+    assert sha256_of_all(paths) == hashlib.sha256(lines.encode()).hexdigest()
+    assert sha256(paths[0]) == lines[:64]

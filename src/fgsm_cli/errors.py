@@ -1,5 +1,7 @@
 """The one error of this package: something that its user can put right."""
 
+from collections.abc import Iterable
+
 
 class FgsmError(ValueError):
     """Bad input, told in one sentence: what it was, what was expected, what came.
@@ -9,3 +11,15 @@ class FgsmError(ValueError):
     """
 
     __init__ = Exception.__init__  # so AutoGraph re-raises it as what it is, not wrapped
+
+
+def listed(names: Iterable[object], most: int = 10) -> str:
+    """Names out of a file as a sentence shows them: on one line, and not without end.
+
+    >>> listed(["x", "y"]), listed([]), listed(["a", "b", "c"], most=2)
+    ('x, y', 'none', 'a, b, ...')
+    """
+    words = [str(name) for name in names]
+    shown = [word if word.isprintable() else repr(word) for word in words[:most]]
+    cut = [word if len(word) <= 60 else f"{word[:57]}..." for word in shown]
+    return ", ".join([*cut, "..."] if len(words) > most else cut) or "none"

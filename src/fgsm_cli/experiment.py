@@ -36,10 +36,10 @@ from .config import (
     read_experiment,
 )
 from .curve import trace_curve
-from .data import MNIST_SHA256, ImageSet, load_images
+from .data import ImageSet, is_named, load_images
 from .errors import FgsmError
 from .evaluation import UNLABELLED, Contest, Judged, Keep, judge, judge_examples, predicted
-from .examples import MANIFEST_FILE, digest, load_examples, made_from, save_examples
+from .examples import MANIFEST_FILE, digest, load_examples, made_from, room, save_examples
 from .family import Attack
 from .files import check_replaceable, make_folder, same_file, sha256, whole_file
 from .models import Classifier, build_mlp, inspect, load_classifier, save_model
@@ -79,13 +79,13 @@ def train(options: TrainOptions, watch: Watch) -> Training:
     holds the model of these very options already is taken as it is, unless ``retrain``.
     """
     folder = _folder(options.output, "train") or Path(options.output)
-    test = load_images(options.data, "test", options.limit)
+    test = load_images(options.data, "test", options.limit, options.reading())
     if not options.retrain and (kept := _trained_before(options, test)):
         watch.note(f"Using {kept.model.path}: it was trained with these very options before.")
         return kept
     if (folder / MODEL_FILE).exists():
         watch.note(f"Replacing {folder / MODEL_FILE}, which was trained with other options.")
-    images = load_images(options.data, "train", options.limit)
+    images = load_images(options.data, "train", options.limit, options.reading())
     _check_trainable(images, test)
     model = build_mlp(
         options.hidden,
@@ -130,6 +130,7 @@ def _check_trainable(images: ImageSet, test: ImageSet) -> None:
 def _training_warnings(
     images: ImageSet, test: ImageSet, epochs: Sequence[Epoch], options: TrainOptions
 ) -> Iterator[str]:
+    yield from dict.fromkeys((*images.notes, *test.notes))
     if images.images.shape == test.images.shape and np.array_equal(images.images, test.images):
         yield f"the test images of {test.name} are its training images: accuracy is overstated"
     places = range(1, len(epochs) + 1)
@@ -192,7 +193,7 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
     if target:
         _check_target(*target, (options.model, options.data))
     classifier, images = _subject(options, watch)
-    kept = np.empty(images.images.shape, np.float32) if target else None
+    kept = room(images.images.shape, target[0]) if target else None
 
     def keep(_: int, indices: Any, x_adv: Any) -> None:
         if kept is not None:
@@ -307,7 +308,7 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
 
 
 def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgement:
-    examples = load_examples(path, _clean_source(path, options.data), options.limit)
+    examples = load_examples(path, _clean_source(path, options), options.limit)
     classifier = _classifier(options.model, watch)
     classifier.check(examples.images.shape[1:])
     _check_labels(classifier, examples.labels, path)
@@ -366,7 +367,7 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
         zero_gradients=zeros,
         labelled=labelled,
         files=files,
-        warnings=tuple(_curve_warnings(zeros, len(images), labelled=labelled)),
+        warnings=(*images.notes, *_curve_warnings(zeros, len(images), labelled=labelled)),
     )
     if folder:
         _write(folder, {"curve": options}, record.as_dict())
@@ -387,7 +388,7 @@ def audit(options: AuditOptions, watch: Watch) -> Audit:
     findings = run_checks(
         classifier,
         images,
-        load_images(options.data, "train"),
+        load_images(options.data, "train", reading=replace(options.reading(), offset=0)),
         epsilon=options.epsilon,
         batch_size=options.batch_size,
         seed=options.seed,
@@ -408,14 +409,16 @@ COMMANDS: Mapping[str, Callable[[Any, Watch], Record]] = {
 }
 
 
-def _clean_source(path: str, data: str) -> ImageSet | None:
-    """The image set that a saved set was made from: --data if given, else what it names."""
-    named = made_from(path)
-    if data == EvalOptions().data and named and (named == "mnist" or Path(named).exists()):
+def _clean_source(path: str, options: EvalOptions) -> ImageSet | None:
+    """The whole image set that a saved set was made from: --data if given, else what it names."""
+    data, named = options.data, made_from(path)
+    if data == EvalOptions().data and named and (is_named(named) or Path(named).exists()):
         data = named
     elif data == EvalOptions().data and named not in ("", data):
         return None
-    return load_images(data, "test")
+    return load_images(
+        data, options.split, reading=replace(options.reading(), offset=0, balanced=False)
+    )
 
 
 def write_run(folder: str, sections: Mapping[str, Options], document: Mapping[str, Any]) -> None:
@@ -441,7 +444,7 @@ def _subject(
     options: AttackOptions | EvalOptions | CurveOptions | AuditOptions, watch: Watch
 ) -> tuple[Classifier, ImageSet]:
     """The model and the test images, found to fit each other."""
-    images = load_images(options.data, "test", options.limit)
+    images = load_images(options.data, options.split, options.limit, options.reading())
     classifier = _classifier(options.model, watch)
     classifier.check(images.shape)
     if images.labels is not None:
@@ -471,7 +474,8 @@ def _classifier(path: str, watch: Watch) -> Classifier:
 
 
 def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int | None) -> Iterator[str]:
-    """What about a model and its clean accuracy a reader should know before any other number."""
+    """What about images, model and clean accuracy a reader should know before any other number."""
+    yield from images.notes
     if classifier.path == DEFAULT_MODEL:
         default = _config_text({"train": TrainOptions()})
         resolved = Path(DEFAULT_DIR) / CONFIG_FILE
@@ -502,8 +506,7 @@ def _model_source(classifier: Classifier) -> Source:
 
 
 def _data_source(images: ImageSet) -> Source:
-    digest = MNIST_SHA256 if images.name == "mnist" else sha256(images.name)
-    return Source(images.name, digest, f"{len(images):,} {images.split} images")
+    return Source(images.name, images.digest(), f"{len(images):,} {images.split} images")
 
 
 def _config_text(sections: Mapping[str, Options]) -> str:

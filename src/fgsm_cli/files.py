@@ -12,7 +12,7 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from .errors import FgsmError
@@ -75,7 +75,24 @@ def same_file(a: str, b: str) -> bool:
 
 def sha256(path: str | Path) -> str:
     """The SHA-256 of a file's content, in hexadecimal."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        while content := file.read(2**20):
+            digest.update(content)
+    return digest.hexdigest()
+
+
+def sha256_of_all(paths: Sequence[str]) -> str:
+    """The SHA-256 of several files: of the lines that ``sha256sum`` prints for them, in order.
+
+    The files are named from the folder that they share, so that it may stand anywhere.
+    """
+    shared = os.path.commonpath([Path(path).parent for path in paths])
+    digest = hashlib.sha256()
+    for path in paths:
+        name = Path(os.path.relpath(path, shared)).as_posix()
+        digest.update(f"{sha256(path)}  {name}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 @contextlib.contextmanager

@@ -54,7 +54,7 @@ class PixelRange:
         return np.subtract(self.high, self.low).astype(np.float32)
 
     def __str__(self) -> str:
-        ends = [f"{low:.4g}..{high:.4g}" for low, high in zip(self.low, self.high, strict=True)]
+        ends = [f"{low:.5g}..{high:.5g}" for low, high in zip(self.low, self.high, strict=True)]
         return ends[0] if len(set(ends)) == 1 else ", ".join(ends)
 
 

@@ -11,13 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from .backend import tf
 from .data import ImageSet
 from .errors import FgsmError
 from .evaluation import judge, judge_examples
-from .examples import Examples
+from .examples import Examples, room
 from .family import Attack
 from .models import Classifier
 from .results import AttackResult
@@ -43,7 +41,7 @@ def transfer_matrix(
     """
     rows = []
     for source in sources:
-        x_adv = np.empty(images.images.shape, np.float32)
+        x_adv = room(images.images.shape, source.path)
 
         def keep(_: int, indices: Any, moved: Any, x_adv: Any = x_adv) -> None:
             x_adv[indices] = moved

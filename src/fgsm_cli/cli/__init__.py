@@ -34,7 +34,7 @@ from ..config import (
 )
 from ..errors import FgsmError
 from ..files import check_regular
-from .flags import flag, keyword, once, signature
+from .flags import command_class, flag, keyword, once, signature
 from .screen import ReaderGoneError, complain, show, watched, write
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def _register(
         for parameter in command.__signature__.parameters.values()  # type: ignore[attr-defined]
     }
     examples = "\n\n".join(["Examples:", *EXAMPLES[name]])
-    app.command(name, help=SUMMARIES[name], epilog=examples)(command)
+    cls = command_class(options)
+    app.command(name, cls=cls, help=SUMMARIES[name], epilog=examples)(command)
 
 
 def _options(name: str, given: dict[str, Any]) -> Any:
@@ -134,13 +135,13 @@ def _options(name: str, given: dict[str, Any]) -> Any:
 
 def _check_files(options: Any) -> None:
     """Say at once, before TensorFlow is loaded, that a file is not there or not a file."""
-    for name, what in (
-        ("model", "model"),
-        ("data", "image set"),
-        ("examples", "adversarial set"),
-    ):
+    if options.data != "mnist":
+        from ..data.readers import check_source
+
+        check_source(options.data)
+    for name, what in (("model", "model"), ("examples", "adversarial set")):
         path = getattr(options, name, None)
-        if path and path not in (DEFAULT_MODEL, "mnist"):
+        if path and path != DEFAULT_MODEL:
             check_regular(path, what)
 
 

@@ -3,26 +3,31 @@
 import difflib
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from ..errors import FgsmError
 from ..family import ROWS, Attack, AttackName, Labels, Loss, Norm, attack_named
 from ..validation import (
     Count,
     Decay,
+    Ends,
     Epsilon,
     LearningRate,
     Rate,
     Replays,
     Seed,
     Share,
+    Skipped,
     StepSize,
     Target,
     Weight,
     explain,
 )
+
+if TYPE_CHECKING:
+    from ..data.reading import Reading
 
 DEFAULT_DIR = "runs/mnist-mlp"
 MODEL_FILE = "model.keras"
@@ -45,6 +50,20 @@ def _as_list(value: Any) -> Any:
     return (value,) if isinstance(value, str | int | float) else value
 
 
+def _names(value: Any) -> Any:
+    """'cat,dog' are two names."""
+    values = _as_list(value)
+    if isinstance(values, list | tuple) and all(isinstance(one, str) for one in values):
+        return [name.strip() for one in values for name in one.split(",")]
+    return value
+
+
+def _different(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("a name given twice")
+    return names
+
+
 def _widths(value: Any) -> Any:
     """'none' is no hidden layer; '256,128' are two."""
     if value in ("none", ["none"], ("none",)):
@@ -63,6 +82,11 @@ Widths = Annotated[
     tuple[Width, ...], BeforeValidator(_widths, json_schema_input_type=int | str | list[int | str])
 ]
 SaveFormat = Literal["npz", "npy", "png"]
+Names = Annotated[
+    tuple[Text, ...],
+    AfterValidator(_different),
+    BeforeValidator(_names, json_schema_input_type=str | list[str]),
+]
 DirectName = Literal["fgsm", "fgm", "margin-fgsm"]
 Points = Annotated[int, Field(ge=2, le=1001)]
 Epsilons = Annotated[
@@ -102,7 +126,40 @@ class SectionOptions(Options):
     """What every section of an experiment takes."""
 
     data: Text = option(
-        "mnist", "Image set: mnist (built in) or an .npz file.", group="Data", short="-d"
+        "mnist",
+        "Image set: mnist (built in), fashion-mnist, cifar10, cifar100; a file (.npz, .npy, IDX, "
+        "CSV, TFRecord, a picture); or a folder of such.",
+        group="Data",
+        short="-d",
+    )
+    data_range: Ends | None = option(
+        None,
+        "The stored values that stand for black and white, such as 0 255 or -1 1. Default: what "
+        "the image set's type and values say.",
+        group="Data",
+    )
+    offset: Skipped = option(0, "Leave out the first N images.", group="Data")
+    balanced: bool = option(
+        False,
+        "Use equally many images of each class; --limit is shared among them.",
+        group="Data",
+    )
+    x_key: Text | None = option(
+        None, "The images' name in the set: an array's or a feature's.", group="Data"
+    )
+    y_key: Text | None = option(
+        None,
+        "The labels' name in the set: an array's, a column's, a feature's; or their file.",
+        group="Data",
+    )
+    transpose: bool = option(
+        False, "Exchange height and width of the images, as EMNIST needs it.", group="Data"
+    )
+    classes: Names = option(
+        (), "Names of the labels 0, 1, ..., such as cat,dog; or repeat.", group="Data"
+    )
+    label: Skipped | None = option(
+        None, "The label of images that have none, such as a single picture.", group="Data"
     )
     batch_size: Count = option(1000, "Images computed at once.", group="Computation", short="-b")
     seed: Seed = option(
@@ -113,6 +170,23 @@ class SectionOptions(Options):
     def need_of_labels(self) -> str | None:
         """What of these options cannot do without labels; None if nothing."""
         return None
+
+    def reading(self) -> "Reading":
+        """What to read of the image set, and what its files do not say of themselves."""
+        from ..data.reading import Reading  # here, as --help needs no NumPy
+        from ..ranges import PixelRange
+
+        ends = self.data_range
+        return Reading(
+            offset=self.offset,
+            balanced=self.balanced,
+            x_key=self.x_key,
+            y_key=self.y_key,
+            transpose=self.transpose,
+            data_range=PixelRange((ends[0],), (ends[1],)) if ends else None,
+            classes=self.classes,
+            label=self.label,
+        )
 
 
 class TrainOptions(SectionOptions):
@@ -243,7 +317,15 @@ class TrainOptions(SectionOptions):
         }
 
 
-class _Judging(SectionOptions):
+class _OnImages(SectionOptions):
+    """What every command takes that tries a model on images."""
+
+    split: Literal["train", "test"] = option(
+        "test", "Which half of the image set is used, if it has two.", group="Data"
+    )
+
+
+class _Judging(_OnImages):
     """What attack and eval share."""
 
     model: Text = option(
@@ -436,7 +518,7 @@ class EvalOptions(_Judging):
         )
 
 
-class CurveOptions(SectionOptions):
+class CurveOptions(_OnImages):
     """fgsm curve"""
 
     model: Text = option(
@@ -467,7 +549,7 @@ class CurveOptions(SectionOptions):
         )
 
 
-class AuditOptions(SectionOptions):
+class AuditOptions(_OnImages):
     """fgsm audit"""
 
     model: Text = option(

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..files import sha256, sha256_of_all
 from ..ranges import GREY_LEVELS, UNIT, PixelRange
-
-Split = Literal["train", "test"]
 
 PIXEL_RANGE = (0.0, 1.0)
 
@@ -24,7 +23,9 @@ class ImageSet:
     classes: what the whole set's labels span, also where ``limit`` leaves fewer; 0 without any.
     range: the stored values that stand for 0 and 1.
     notes: what a reader of the set should know, in sentences.
-    positions: (n,), where in the whole split each image stands; None where these are its first.
+    positions: (n,), int64: where each image stands in its source; None for 0..n - 1.
+    class_names: the names of the labels, where they are known.
+    files: what was read; sha256: the digest of what was read from no file.
     """
 
     name: str
@@ -35,6 +36,9 @@ class ImageSet:
     range: PixelRange = UNIT
     notes: tuple[str, ...] = ()
     positions: NDArray[np.int64] | None = None
+    class_names: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    sha256: str = ""
 
     def __len__(self) -> int:
         return len(self.images)
@@ -45,15 +49,21 @@ class ImageSet:
         return tuple(self.images.shape[1:])
 
     @property
-    def indices(self) -> NDArray[np.int64]:
-        """Where in the whole split each image stands, (n,)."""
-        return np.arange(len(self)) if self.positions is None else self.positions
-
-    @property
     def known_labels(self) -> NDArray[np.int64]:
         """The labels, where the set is known to have them."""
         assert self.labels is not None
         return self.labels
+
+    @property
+    def indices(self) -> NDArray[np.int64]:
+        """Where each image stands in its source, (n,)."""
+        return np.arange(len(self)) if self.positions is None else self.positions
+
+    def digest(self) -> str:
+        """The SHA-256 of the one file that was read, or of the list of all and their digests."""
+        if self.sha256:
+            return self.sha256
+        return sha256(self.files[0]) if len(self.files) == 1 else sha256_of_all(self.files)
 
     def pixels(self, start: int = 0, stop: int | None = None) -> NDArray[np.float32]:
         """The images from start to stop as float32 in 0..1."""
@@ -75,7 +85,7 @@ class ImageSet:
 def in_unit_range(images: NDArray[Any], range: PixelRange) -> NDArray[np.float32]:
     """Stored images as float32 in 0..1; what leaves it by rounding is brought back."""
     pixels: NDArray[np.float32] = range.unit(images)
-    if images.dtype.kind == "f":
+    if images.dtype.kind == "f" or range != natural_range(images.dtype):
         np.clip(pixels, *PIXEL_RANGE, out=pixels)  # NaN stays NaN, and is told of elsewhere
     return pixels
 

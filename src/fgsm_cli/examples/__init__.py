@@ -17,13 +17,22 @@ import pydantic
 from numpy.typing import NDArray
 
 from ..config import SaveFormat
-from ..data import ImageSet, check_images, check_labels, in_unit_range, natural_range
+from ..data import ImageSet, check_images, check_labels, in_unit_range, natural_range, part
 from ..errors import FgsmError
 from ..family import Attack
 from ..ranges import PixelRange
 from .formats import FORMATS, MANIFEST_FILE, About, digest, read
+from .room import room
 
-__all__ = ["MANIFEST_FILE", "Examples", "digest", "load_examples", "made_from", "save_examples"]
+__all__ = [
+    "MANIFEST_FILE",
+    "Examples",
+    "digest",
+    "load_examples",
+    "made_from",
+    "room",
+    "save_examples",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +97,7 @@ def load_examples(path: str, images: ImageSet | None, limit: int | None = None) 
     Raises FgsmError for a file that is damaged or holds no such set.
     """
     with read(path) as (x_adv, about, clean):
-        x_adv = x_adv[:limit]
+        x_adv = x_adv if limit is None else x_adv[:limit]
         check_images(x_adv, path)
         if about.labels is None:
             raise FgsmError(f"{path} holds no labels (y), so nothing in it is right or wrong")
@@ -103,7 +112,7 @@ def load_examples(path: str, images: ImageSet | None, limit: int | None = None) 
             fits = indices.dtype.kind in "iu" and indices.shape == labels.shape
             if not fits or not 0 <= indices.min() <= indices.max() < len(images):
                 raise FgsmError(f"the indices of {path} do not fit the image set {images.name}")
-            clean, clean_range = images.images[indices], images.range
+            clean, clean_range = part(images.images, indices), images.range
             if images.labels is not None and not np.array_equal(images.labels[indices], labels):
                 raise FgsmError(
                     f"the labels of {path} are not those of {images.name} at its indices; was it "

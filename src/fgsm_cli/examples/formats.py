@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ..config import SaveFormat
 from ..data import ImageSet, find_array, open_arrays
+from ..data.npy import stored_npy
 from ..errors import FgsmError
 from ..family import Norm
 from ..files import sha256, whole_file, whole_folder
@@ -233,7 +234,7 @@ def _read_folder(folder: Path) -> tuple[Any, About, None]:
 
 
 def _read_npy(folder: Path, names: list[str], shape: tuple[int, ...]) -> Any:
-    shards = [np.load(folder / name, mmap_mode="r") for name in names]
+    shards = [stored_npy(str(folder / name)) for name in names]
     found = shards[0] if len(shards) == 1 else Shards(tuple(shards))
     if found.shape != shape:
         raise ValueError(f"expected images of shape {shape}, found {found.shape}")
