@@ -380,6 +380,24 @@ def test_random_numbers_are_not_drawn_inside_a_users_function():
         tf.function(lambda x: perturb(model, x, [1, 2, 3], attack_named("pgd")))(noise((28, 28)))
 
 
+@pytest.mark.parametrize("decay", [0.0, 1.0])
+def test_pgd_leaves_an_image_where_it_succeeded_and_moves_the_others_as_ever(
+    decay: float, classifier: Classifier, images: ImageSet
+):
+    x, y = images.pixels(), images.labels
+    path = {"epsilon": 0.06, "step_size": 0.1, "decay": decay, "loss": "ce-float32"}
+    stopping, longer, carried = (
+        perturb(classifier, x, y, attack_named(name, steps=steps, **path)).numpy()  # type: ignore[arg-type]
+        for name, steps in (("pgd", 13), ("pgd", 22), ("rfgsm", 13))
+    )
+    stands = np.argmax(classifier(stopping), axis=1) == y
+    assert 0.2 < stands.mean() < 0.8
+    np.testing.assert_array_equal(stopping[~stands], longer[~stands])
+    # A product of matrices may round otherwise in a smaller batch, and turn a sign near 0.
+    assert np.mean(stopping[stands] != carried[stands]) < 1e-4
+    assert np.any(stopping[~stands] != carried[~stands])
+
+
 def test_one_image_keeps_its_shape(classifier: Classifier, images: ImageSet):
     x_adv = perturb(classifier, images.pixels(0, 1)[0], int(images.labels[0]), attack_named())
     assert x_adv.shape == (28, 28)

@@ -17,6 +17,10 @@ from ..gradients import LOSSES, LossFunction, scores_and_gradient
 from ..models import Model
 from ..norms import NORMS
 
+# After so many steps the samples that have won leave the batch. The images come out the same;
+# PGD-40 on MNIST takes less than half the time with 3, 5 or 10.
+STRETCH = 5
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -73,21 +77,42 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
     def repeated(
         x: Any, aim: Any, length: Any, start: Any, epsilon: Any, decay: Any, steps: Any
     ) -> Any:
-        project = geometry.ball(x, epsilon)
+        def walk(x: Any, aim: Any, i: Any, x_adv: Any, velocity: Any, until: Any) -> Any:
+            """From step i until another: (x_adv, velocity, who had won before the last step)."""
+            project = geometry.ball(x, epsilon)
 
-        def step(i: Any, x_adv: Any, velocity: Any) -> tuple[Any, Any, Any]:
-            point = x_adv + length * decay * velocity if row.looks_ahead else x_adv
-            scores, ascent = scores_and_gradient(model, point, aim, loss=loss)
+            def step(i: Any, x_adv: Any, velocity: Any, won: Any) -> tuple[Any, Any, Any, Any]:
+                point = x_adv + length * decay * velocity if row.looks_ahead else x_adv
+                scores, ascent = scores_and_gradient(model, point, aim, loss=loss)
+                if kind.has_momentum:
+                    velocity = ascent = decay * velocity + _unit_l1(ascent)
+                ahead = project(x_adv + length * geometry.steepest(ascent))
+                if row.keeps:
+                    won = wins(scores, aim)
+                    ahead = chosen(won, x_adv, ahead)
+                return i + 1, ahead, velocity, won
+
+            begin = (i, x_adv, velocity, tf.zeros(tf.shape(x)[:1], tf.bool))
+            return tf.while_loop(lambda i, *_: i < until, step, begin)[1:]
+
+        def thinned(i: Any, x_adv: Any, velocity: Any, left: Any) -> tuple[Any, Any, Any, Any]:
+            """A stretch for the samples that are left; who has won stays and need not walk on."""
+            until = tf.minimum(i + STRETCH, steps)
+            some, some_aim, near = (tf.gather(one, left) for one in (x, aim, x_adv))
+            near, velocity, won = walk(some, some_aim, i, near, velocity, until)
+            x_adv = tf.tensor_scatter_nd_update(x_adv, left[:, tf.newaxis], near)
             if kind.has_momentum:
-                velocity = ascent = decay * velocity + _unit_l1(ascent)
-            ahead = project(x_adv + length * geometry.steepest(ascent))
-            if row.keeps:
-                ahead = chosen(wins(scores, aim), x_adv, ahead)
-            return i + 1, ahead, velocity
+                velocity = tf.boolean_mask(velocity, ~won)
+            return until, x_adv, velocity, tf.boolean_mask(left, ~won)
 
         velocity = tf.zeros_like(x) if kind.has_momentum else tf.zeros((), x.dtype)
-        begin = (0, first(x, project, start, epsilon), velocity)
-        return tf.while_loop(lambda i, *_: i < steps, step, begin)[1]
+        x_adv = first(x, geometry.ball(x, epsilon), start, epsilon)
+        if not row.keeps:
+            return walk(x, aim, 0, x_adv, velocity, steps)[0]
+        begin = (0, x_adv, velocity, tf.range(tf.shape(x)[0]))
+        return tf.while_loop(
+            lambda i, _x_adv, _velocity, left: (i < steps) & (tf.size(left) > 0), thinned, begin
+        )[1]
 
     def adaptive(
         x: Any,
