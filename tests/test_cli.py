@@ -318,7 +318,10 @@ def test_a_set_of_ones_own(fgsm, model_file, small_set):
     [
         (["absent.keras"], "no model at absent.keras"),
         (["MODEL", "--data", "absent.npz"], "no image set at absent.npz"),
-        (["MODEL", "--save", "adv.png"], "--save must name an .npz file, or a folder along with --save-format npy or png. Received: 'adv.png'"),
+        (
+            ["MODEL", "--save", "adv.png"],
+            "--save must name an .npz file, or a folder along with --save-format npy or png. Received: 'adv.png'",
+        ),
         (["MODEL", "--output", "file"], "cannot make the folder file: it is a file"),
         (["MODEL", "--save", "file/adv.npz"], "cannot make the folder file: it is a file"),
     ],

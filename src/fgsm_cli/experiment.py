@@ -477,9 +477,8 @@ def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int | None)
     """What about images, model and clean accuracy a reader should know before any other number."""
     yield from images.notes
     if classifier.path == DEFAULT_MODEL:
-        default = _config_text({"train": TrainOptions()})
         resolved = Path(DEFAULT_DIR) / CONFIG_FILE
-        if resolved.exists() and resolved.read_text(encoding="utf-8") != default:
+        if resolved.exists() and not _is_default(resolved):
             yield f"{DEFAULT_MODEL} was not trained with the default options; see {resolved}"
     chance, n = 1 / classifier.classes, len(images)
     if clean_correct is not None and n >= 50 and clean_correct / n < 1.5 * chance:
@@ -487,6 +486,15 @@ def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int | None)
             f"the clean accuracy, {clean_correct / n:.1%}, is near chance, {chance:.1%}; does the "
             "model take pixels in 0..1 and these labels?"
         )
+
+
+def _is_default(config: Path) -> bool:
+    """Whether a training's resolved options are the default ones."""
+    try:
+        asked = build(TrainOptions, read_experiment(str(config))["train"])
+    except (FgsmError, KeyError):
+        return False
+    return asked.what_is_learned() == TrainOptions().what_is_learned()
 
 
 def _check_target(path: str, form: SaveFormat, inputs: tuple[str, ...]) -> None:

@@ -287,6 +287,7 @@ class TrainOptions(SectionOptions):
         """Raise FgsmError for options that do not go together."""
         if self.adversarial is None:
             for name in (
+                "epsilon",
                 "norm",
                 "steps",
                 "step_size",
