@@ -24,7 +24,7 @@ LIBRARIES = (
     "adversarial-robustness-toolbox",
 )
 
-WIDTH = 160  # wide enough that no row is broken in two
+WIDTH = 180  # wide enough that no row is broken in two
 
 
 def circumstances() -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _also(row: Row, repeats: int) -> str:
     """What was seen beside the time."""
     notes = []
     if len(row.samples) != repeats:
-        notes.append(f"{len(row.samples)} repeats")
+        notes.append(f"{len(row.samples)} repeat{'s' * (len(row.samples) > 1)}")
     if row.batch_size:
         notes.append(f"batches of {row.batch_size:,}")
     if row.samples[0].peak_bytes is not None:
