@@ -266,3 +266,21 @@ def test_a_name_that_nothing_in_the_set_can_have_is_refused(key, tmp_path):
     Image.fromarray(X[0]).save(tmp_path / "a.png")
     with pytest.raises(FgsmError, match=f"--{key[0]}-key does not fit .*a.png: a picture"):
         load_images(str(tmp_path / "a.png"), "test", reading=Reading(**{key: "a"}))
+
+
+def test_only_some_labels_are_kept_and_counted_anew():
+    whole = load_images("mnist", "test")
+    images = load_images("mnist", "test", 40, Reading(only=(7, 3), offset=5))
+    assert (len(images), images.classes) == (40, 2)
+    kept = np.flatnonzero(np.isin(whole.labels, (3, 7)))[5:45]
+    np.testing.assert_array_equal(images.indices, kept)
+    np.testing.assert_array_equal(images.images, whole.images[kept])
+    np.testing.assert_array_equal(images.labels == 0, whole.labels[kept] == 7)
+
+
+@pytest.mark.parametrize(
+    ("only", "sentence"), [((3, 12), "--only must name labels of mnist. Received: 12")]
+)
+def test_a_label_that_none_has_is_refused(only, sentence):
+    with pytest.raises(FgsmError, match=sentence):
+        load_images("mnist", "test", reading=Reading(only=only))

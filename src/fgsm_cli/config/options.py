@@ -68,6 +68,11 @@ def _widths(value: Any) -> Any:
     """'none' is no hidden layer; '256,128' are two."""
     if value in ("none", ["none"], ("none",)):
         return ()
+    return _listed(value)
+
+
+def _listed(value: Any) -> Any:
+    """'3,7' is a list of two."""
     values = _as_list(value)
     if isinstance(values, list | tuple):
         return [
@@ -82,6 +87,11 @@ Widths = Annotated[
     tuple[Width, ...], BeforeValidator(_widths, json_schema_input_type=int | str | list[int | str])
 ]
 SaveFormat = Literal["npz", "npy", "png"]
+Labelled = Annotated[
+    tuple[Annotated[int, Field(ge=0)], ...],
+    AfterValidator(_different),
+    BeforeValidator(_listed, json_schema_input_type=int | str | list[int | str]),
+]
 Names = Annotated[
     tuple[Text, ...],
     AfterValidator(_different),
@@ -144,6 +154,11 @@ class SectionOptions(Options):
         "Use equally many images of each class; --limit is shared among them.",
         group="Data",
     )
+    only: Labelled = option(
+        (),
+        "Keep the images of these labels only, such as 3,7; they become 0, 1, … in this order.",
+        group="Data",
+    )
     x_key: Text | None = option(
         None, "The images' name in the set: an array's or a feature's.", group="Data"
     )
@@ -186,6 +201,7 @@ class SectionOptions(Options):
             data_range=PixelRange((ends[0],), (ends[1],)) if ends else None,
             classes=self.classes,
             label=self.label,
+            only=self.only,
         )
 
 

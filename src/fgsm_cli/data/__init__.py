@@ -69,7 +69,13 @@ def load_images(
     images = _upright(found.images, source) if reading.transpose else found.images
     names = reading.classes or found.classes
     labels = _labels(found, len(images), source, names, reading)
+    positions = None
+    if reading.only:
+        positions, labels = _of_these(labels, source, reading.only)
+        images, names = part(images, positions), tuple(names[one] for one in reading.only if names)
     chosen = _chosen(labels, len(images), source, limit, reading)
+    if reading.offset or reading.balanced or positions is not None:
+        positions = (np.arange(len(images)) if positions is None else positions)[chosen]
     if labels is not None and not reading.balanced:
         notes += _one_class(labels, chosen, source)
     return ImageSet(
@@ -77,10 +83,10 @@ def load_images(
         split=split,
         images=part(images, chosen),
         labels=None if labels is None else labels[chosen],
-        classes=0 if labels is None else len(names) or int(labels.max()) + 1,
+        classes=_classes(labels, names, reading),
         range=ends,
         notes=(*found.notes, *notes),
-        positions=np.arange(len(images))[chosen] if reading.offset or reading.balanced else None,
+        positions=positions,
         class_names=names,
         files=found.files,
         sha256=MNIST_SHA256 if source == "mnist" else found.sha256,
@@ -98,6 +104,30 @@ def _labels(
     if reading.label is not None:
         raise FgsmError(f"--label is for images without labels, and {source} has its own")
     return check_labels(found.labels, n, found.labels_in or source, names)
+
+
+def _of_these(
+    labels: NDArray[np.int64] | None, source: str, only: tuple[int, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where the images of these labels stand, and their labels counted anew."""
+    if labels is None:
+        raise FgsmError(f"--only needs labels, and {source} has none")
+    absent = sorted(set(only) - set(np.unique(labels).tolist()))
+    if absent:
+        raise FgsmError(
+            f"--only must name labels of {source}. Received: {absent[0]}, which none has"
+        )
+    positions = np.flatnonzero(np.isin(labels, only))
+    anew = np.zeros(max(only) + 1, np.int64)
+    anew[list(only)] = np.arange(len(only))
+    return positions, anew[labels[positions]]
+
+
+def _classes(labels: NDArray[np.int64] | None, names: tuple[str, ...], reading: Reading) -> int:
+    """How many classes the labels span; 0 without any."""
+    if labels is None:
+        return 0
+    return len(reading.only) or len(names) or int(labels.max()) + 1
 
 
 def _upright(images: Any, source: str) -> Any:

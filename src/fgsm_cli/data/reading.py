@@ -20,6 +20,7 @@ class Reading:
     data_range: the stored values that stand for black and white. input_range: those the model
         takes, assumed for floats that leave 0..1.
     classes: the names of the labels 0, 1, … label: that of every image that has none.
+    only: the labels whose images are kept; they become 0, 1, … in this order.
     """
 
     offset: int = 0
@@ -31,6 +32,7 @@ class Reading:
     input_range: PixelRange | None = None
     classes: tuple[str, ...] = ()
     label: int | None = None
+    only: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
