@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fgsm_cli import FgsmError
+from fgsm_cli.cli.flags import _pairs_joined
 from fgsm_cli.config import (
     SECTIONS,
     AttackOptions,
@@ -86,6 +87,42 @@ def test_a_value_that_does_not_fit_is_told_with_what_was_expected(options, key, 
 )
 def test_hidden_widths(text, widths):
     assert build(TrainOptions, {"hidden": text}).hidden == widths
+
+
+@pytest.mark.parametrize(
+    "value", ["0,255", "0:255", "0 255", "0, 255", [0, 255], ["0", "255"], ["0,255"], (0, 255)]
+)
+def test_a_range_is_two_numbers_however_written(value):
+    assert build(AttackOptions, {"data_range": value}).data_range == (0, 255)
+
+
+def test_a_range_may_begin_below_zero():
+    assert build(AttackOptions, {"data_range": "-1,1"}).data_range == (-1, 1)
+
+
+@pytest.mark.parametrize(
+    "value", ["5", "1,0", "0,0", "0,nan", "0,inf", "0,1,2", "", "a,b", ",", True, 3, [], [True, 2]]
+)
+def test_a_range_that_is_not_two_numbers_in_order_is_refused(value):
+    with pytest.raises(FgsmError, match="data_range must be two finite numbers, the lower first"):
+        build(AttackOptions, {"data_range": value})
+
+
+@pytest.mark.parametrize(
+    ("words", "read"),
+    [
+        (["--data-range", "0", "255"], ["--data-range=0,255"]),
+        (["--data-range", "-1", "1", "m.keras"], ["--data-range=-1,1", "m.keras"]),
+        (["--data-range=-1", "1"], ["--data-range=-1,1"]),
+        (["--data-range", "0,255", "--limit", "5"], ["--data-range", "0,255", "--limit", "5"]),
+        (["--data-range", "0:1", "m.keras"], ["--data-range", "0:1", "m.keras"]),
+        (["--epsilon", "1", "2"], ["--epsilon", "1", "2"]),
+        (["--data-range", "0"], ["--data-range", "0"]),
+        (["--data-range"], ["--data-range"]),
+    ],
+)
+def test_two_words_after_a_flag_of_a_range_are_one_value(words, read):
+    assert _pairs_joined(words, {"--data-range"}) == read
 
 
 def test_options_cannot_be_changed_after_they_were_checked():
@@ -259,7 +296,9 @@ def test_an_output_on_the_command_line_takes_every_section(tmp_path):
 
 def test_what_is_written_is_read_back_as_it_was(tmp_path):
     options: dict[str, Options] = {
-        "train": build(TrainOptions, {"hidden": "none", "learning_rate": "1e-5"}),
+        "train": build(
+            TrainOptions, {"hidden": "none", "learning_rate": "1e-5", "data_range": "-1,1"}
+        ),
         "eval": build(EvalOptions, {"epsilon": ["8/255", "1e-9"], "attack": "bim", "data": "no"}),
     }
     sections = read_experiment(written(tmp_path, dump_experiment(options)))

@@ -7,6 +7,8 @@ every error message read it from there.
     'a whole number, at least 1'
 """
 
+import math
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -30,6 +32,21 @@ def _fraction(value: Any) -> Any:
     return value
 
 
+def _ends(value: Any) -> Any:
+    """Read '0,255', '0:255', '0 255' or [0, 255] as two numbers, the lower first."""
+    if isinstance(value, list | tuple) and len(value) == 1:
+        [value] = value
+    parts = re.split(r"[,:\s]\s*", value.strip()) if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not all(
+        isinstance(p, str | float | int) for p in parts
+    ):
+        raise ValueError("not two numbers")
+    low, high = (float(_number(part)) for part in parts)
+    if not (low < high and math.isfinite(low) and math.isfinite(high)):
+        raise ValueError("not finite, or not in order")
+    return low, high
+
+
 # The bounds stand next to the type, innermost, or the JSON schema would not show them.
 Epsilon = Annotated[
     float,
@@ -44,6 +61,11 @@ Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), BeforeValidator
 StepSize = Annotated[float, Field(gt=0, le=10, allow_inf_nan=False), BeforeValidator(_number)]
 Decay = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), BeforeValidator(_number)]
 LearningRate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
+
+Ends = Annotated[
+    tuple[float, float],
+    BeforeValidator(_ends, json_schema_input_type=str | tuple[float, float]),
+]
 
 Target = Annotated[
     Annotated[int, Field(ge=0), BeforeValidator(_number)]
@@ -79,6 +101,8 @@ def expected(schema: Mapping[str, Any], *, every_limit: bool = False) -> str:
         return f"{schema['const']}"
     if schema["type"] == "boolean":
         return "true or false"
+    if "prefixItems" in schema:
+        return "two finite numbers, the lower first"
     if schema["type"] == "array":
         return expected(schema["items"], every_limit=every_limit) + " (or a list of such)"
     bounds = [

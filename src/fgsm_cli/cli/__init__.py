@@ -33,7 +33,7 @@ from ..config import (
 )
 from ..errors import FgsmError
 from ..files import check_regular
-from .flags import flag, keyword, once, signature
+from .flags import command_class, flag, keyword, once, signature
 from .screen import ReaderGoneError, complain, show, watched, write
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def _register(
         for parameter in command.__signature__.parameters.values()  # type: ignore[attr-defined]
     }
     examples = "\n\n".join(["Examples:", *EXAMPLES[name]])
-    app.command(name, help=SUMMARIES[name], epilog=examples)(command)
+    cls = command_class(options)
+    app.command(name, cls=cls, help=SUMMARIES[name], epilog=examples)(command)
 
 
 def _options(name: str, given: dict[str, Any]) -> Any:

@@ -4,10 +4,11 @@ Values stay text on their way through typer: the field's own type reads them, as
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from ..config import Options
 from ..errors import FgsmError
@@ -59,11 +60,7 @@ def once(options: type[Options], given: dict[str, Any]) -> dict[str, Any]:
     values = {}
     for name, value in given.items():
         values[name] = value
-        if (
-            isinstance(value, list)
-            and schema.get(name, {}).get("type", "") != "array"
-            and name in schema
-        ):
+        if isinstance(value, list) and name in schema and not _takes_several(schema[name]):
             if len(value) > 1:
                 hint = "; fgsm eval takes several" if name in ("attack", "epsilon") else ""
                 raise FgsmError(
@@ -71,6 +68,53 @@ def once(options: type[Options], given: dict[str, Any]) -> dict[str, Any]:
                 )
             [values[name]] = value
     return values
+
+
+def _takes_several(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "array" and "prefixItems" not in schema
+
+
+def _takes_two(schema: Mapping[str, Any]) -> bool:
+    return any("prefixItems" in one for one in (schema, *schema.get("anyOf", ())))
+
+
+def command_class(options: type[Options]) -> type[TyperCommand]:
+    """A typer command that also reads the two numbers of a range as two words.
+
+    ``--data-range -1 1`` is ``--data-range=-1,1``, however many other words follow.
+    """
+    schema = options.model_json_schema(mode="serialization")["properties"]
+    flags = {flag(name) for name, field in schema.items() if _takes_two(field)}
+
+    class Command(TyperCommand):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            return super().parse_args(ctx, _pairs_joined(args, flags))
+
+    return Command
+
+
+def _pairs_joined(words: Sequence[str], flags: set[str]) -> list[str]:
+    """The words, with ``--flag A B`` as ``--flag=A,B`` where A and B are numbers."""
+    joined: list[str] = []
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        name, _, low = word.partition("=")
+        numbers = ([low] if low else []) + left[: 1 if low else 2]
+        if name in flags and len(numbers) == 2 and all(map(_is_number, numbers)):
+            joined.append(f"{name}={','.join(numbers)}")
+            del left[: 1 if low else 2]
+        else:
+            joined.append(word)
+    return joined
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
 
 
 def _help(field: Any, schema: Mapping[str, Any]) -> str:
@@ -92,6 +136,8 @@ def _help(field: Any, schema: Mapping[str, Any]) -> str:
 def _metavar(schema: Mapping[str, Any]) -> str | None:
     if "anyOf" in schema:
         return _metavar(next(one for one in schema["anyOf"] if one["type"] != "null"))
+    if "prefixItems" in schema:
+        return "LOW HIGH"
     if schema["type"] == "array":
         return _metavar(schema["items"])
     if "enum" in schema:

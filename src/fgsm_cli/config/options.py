@@ -12,6 +12,7 @@ from ..family import ROWS, Attack, AttackName, Labels, Loss, Norm, attack_named
 from ..validation import (
     Count,
     Decay,
+    Ends,
     Epsilon,
     LearningRate,
     Rate,
@@ -99,6 +100,12 @@ class SectionOptions(Options):
 
     data: Text = option(
         "mnist", "Image set: mnist (built in) or an .npz file.", group="Data", short="-d"
+    )
+    data_range: Ends | None = option(
+        None,
+        "The stored values that stand for black and white, such as 0 255 or -1 1. Default: what "
+        "the image set's type and values say.",
+        group="Data",
     )
     batch_size: Count = option(1000, "Images computed at once.", group="Computation", short="-b")
     seed: Seed = option(
