@@ -17,7 +17,6 @@ from .config import CONFIG_FILE, OUTCOMES_FILE, RESULTS_FILE, SECTIONS, build, r
 from .data import open_arrays
 from .errors import FgsmError
 from .experiment import COMMANDS, Watch
-from .files import sha256
 from .results import Check, Comparison, Pair, Verification
 
 # What a rerun cannot or need not repeat: where files went, and their bytes (which hold dates).
@@ -110,14 +109,14 @@ def verify(folder: str, watch: Watch) -> Verification:
         if not isinstance(recorded, dict):
             raise FgsmError(f"{folder} is damaged: {RESULTS_FILE} has no results of {name}")
         model = recorded["model"]
-        if name != "train":
-            found = sha256(model["path"]) if Path(model["path"]).exists() else None
-            checks.append(Check(f"{name}: sha256 of {model['path']}", model["sha256"], found))
         with tempfile.TemporaryDirectory() as elsewhere:
             values = {**sections[name], "output": elsewhere}
             values.pop("save", None)
             record = COMMANDS[name](build(SECTIONS[name], values), watch)
         fresh = json.loads(json.dumps(record.as_dict()))
+        if name != "train":
+            found = fresh["model"]["sha256"]
+            checks.append(Check(f"{name}: sha256 of {model['path']}", model["sha256"], found))
         if recorded["data"]["sha256"] is not None:
             digests = (one["data"]["sha256"] for one in (recorded, fresh))
             checks.append(Check(f"{name}: sha256 of {recorded['data']['path']}", *digests))

@@ -413,11 +413,7 @@ def _attack_warnings(
 
 
 def _model_warnings(classifier: Classifier, clean: _Clean) -> Iterator[str]:
-    if classifier.head == "probabilities":
-        yield (
-            "the model gives probabilities whose logits could not be recovered; their logarithm "
-            "is used, and where one rounds to 0 its share of the gradient is lost"
-        )
+    yield from classifier.notes
     if unsure := _count(clean.unsure):
         yield (
             f"{unsure:,} of {len(clean.unsure):,} images have logits that are not finite; "

@@ -28,6 +28,7 @@ from .config import (
     AuditOptions,
     CurveOptions,
     EvalOptions,
+    ModelOptions,
     Options,
     TrainOptions,
     build,
@@ -40,8 +41,19 @@ from .errors import FgsmError
 from .evaluation import Judged, judge, judge_examples
 from .examples import load_examples, made_from, save_examples
 from .files import make_folder, same_file, sha256, whole_file
-from .models import Classifier, build_mlp, inspect, load_classifier, save_model
-from .results import QUANTILES, Audit, Curve, Epoch, Judgement, Source, Training, versions
+from .models import Classifier, Loading, build_mlp, inspect, load_classifier, save_model
+from .ranges import PixelRange
+from .results import (
+    QUANTILES,
+    Audit,
+    Curve,
+    Epoch,
+    Judgement,
+    ModelSource,
+    Source,
+    Training,
+    versions,
+)
 from .training import Progress, count_correct
 from .training import train as train_model
 
@@ -124,7 +136,7 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
     try:
         before = build(TrainOptions, read_experiment(str(folder / CONFIG_FILE))["train"])
         document = json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8"))
-        model = Source(**document["model"])
+        model = ModelSource(**document["model"])
         shown = {"output": "", "format": "table", "retrain": False}
         if before.model_copy(update=shown) != options.model_copy(update=shown):
             return None
@@ -222,7 +234,7 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
 
 def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgement:
     examples = load_examples(path, _clean_source(path, options.data), options.limit)
-    classifier = _classifier(options.model, watch)
+    classifier = _classifier(options, watch)
     classifier.check(examples.images.shape[1:])
     _check_labels(classifier, examples.labels, path)
     result = judge_examples(
@@ -235,7 +247,7 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
         n=len(examples),
         clean_correct=result.clean_correct,
         results=(result,),
-        warnings=(),
+        warnings=classifier.notes,
         fail_under=options.fail_under,
     )
 
@@ -277,15 +289,16 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
         back=int(np.any(~found.right[:-1] & found.right[1:], axis=0).sum()),
         zero_gradients=zeros,
         files=files,
-        warnings=(
-            (f"{zeros:,} of {len(images):,} images have a zero gradient: no epsilon moves them",)
-            if zeros
-            else ()
-        ),
+        warnings=(*classifier.notes, *_standstill(zeros, len(images))),
     )
     if folder:
         _write(folder, {"curve": options}, record.as_dict())
     return record
+
+
+def _standstill(zeros: int, n: int) -> Iterator[str]:
+    if zeros:
+        yield f"{zeros:,} of {n:,} images have a zero gradient: no epsilon moves them"
 
 
 def audit(options: AuditOptions, watch: Watch) -> Audit:
@@ -301,7 +314,13 @@ def audit(options: AuditOptions, watch: Watch) -> Audit:
         seed=options.seed,
         progress=watch.progress,
     )
-    record = Audit(_model_source(classifier), _data_source(images), options.epsilon, findings)
+    record = Audit(
+        _model_source(classifier),
+        _data_source(images),
+        options.epsilon,
+        findings,
+        warnings=classifier.notes,
+    )
     if folder:
         _write(folder, {"audit": options}, record.as_dict())
     return record
@@ -345,12 +364,10 @@ def _folder(path: str | None, command: str) -> Path | None:
     return folder
 
 
-def _subject(
-    options: AttackOptions | EvalOptions | CurveOptions | AuditOptions, watch: Watch
-) -> tuple[Classifier, ImageSet]:
+def _subject(options: ModelOptions, watch: Watch) -> tuple[Classifier, ImageSet]:
     """The model and the test images, found to fit each other."""
     images = load_images(options.data, "test", options.limit)
-    classifier = _classifier(options.model, watch)
+    classifier = _classifier(options, watch)
     classifier.check(images.shape)
     _check_labels(classifier, images.known_labels, images.name)
     return classifier, images
@@ -360,19 +377,49 @@ def _check_labels(classifier: Classifier, labels: Any, source: str) -> None:
     """Raise FgsmError for a label that the model does not know, naming its row."""
     row = int(labels.argmax())
     if labels[row] >= classifier.classes:
+        knows = (
+            "gives one score, so it knows the labels 0 and 1"
+            if classifier.is_binary
+            else f"knows the labels 0..{classifier.classes - 1}"
+        )
         raise FgsmError(
-            f"{classifier.path} knows the labels 0..{classifier.classes - 1}. "
-            f"Received: {labels[row]} in row {row} of {source}"
+            f"{classifier.path} {knows}. Received: {labels[row]} in row {row} of {source}"
         )
 
 
-def _classifier(path: str, watch: Watch) -> Classifier:
-    """The model in a file; the default one is trained if it is not there yet."""
+def _classifier(options: ModelOptions, watch: Watch) -> Classifier:
+    """The model that is named; the default one is trained if it is not there yet."""
     default = TrainOptions()
-    if path == DEFAULT_MODEL and not Path(path).exists():
-        watch.note(f"No model at {path} yet: training the default one (seed {default.seed}).")
+    if options.model == DEFAULT_MODEL and not Path(options.model).exists():
+        watch.note(
+            f"No model at {options.model} yet: training the default one (seed {default.seed})."
+        )
         train(default, watch)
-    return load_classifier(path)
+    return load_classifier(options.model, _loading(options))
+
+
+def _loading(options: ModelOptions) -> Loading:
+    """What the options say of the model."""
+    given, source = None, "--input-range"
+    if options.input_range:
+        low, high = options.input_range
+        given = PixelRange((low,), (high,))
+    elif options.mean:
+        channels = max(len(options.mean), len(options.std))
+        mean, std = (
+            one * channels if len(one) == 1 else one for one in (options.mean, options.std)
+        )
+        given, source = PixelRange.standardised(mean, std), "--mean and --std"
+    return Loading(
+        input_range=given,
+        range_source=source,
+        output_kind=options.output_kind,
+        output_name=options.output_name,
+        input_name=options.input_name,
+        endpoint=options.endpoint,
+        allow_code=options.allow_code,
+        imports=options.import_,
+    )
 
 
 def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int) -> Iterator[str]:
@@ -386,7 +433,7 @@ def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int) -> Ite
     if n >= 50 and clean_correct / n < 1.5 * chance:
         yield (
             f"the clean accuracy, {clean_correct / n:.1%}, is near chance, {chance:.1%}; does the "
-            "model take pixels in 0..1 and these labels?"
+            f"model take pixels in {classifier.range} (--input-range) and these labels?"
         )
 
 
@@ -402,8 +449,14 @@ def _check_target(path: str, inputs: tuple[str, ...]) -> None:
     make_folder(Path(path).parent)
 
 
-def _model_source(classifier: Classifier) -> Source:
-    return Source(classifier.path, classifier.sha256, classifier.head)
+def _model_source(classifier: Classifier) -> ModelSource:
+    return ModelSource(
+        classifier.path,
+        classifier.sha256,
+        classifier.head,
+        classifier.range.ends,
+        classifier.range_source,
+    )
 
 
 def _data_source(images: ImageSet) -> Source:

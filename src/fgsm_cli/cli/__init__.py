@@ -27,12 +27,13 @@ from ..config import (
     TrainOptions,
     build,
     experiment_schema,
+    names_function,
     parse_setting,
     read_experiment,
     resolve_experiment,
 )
 from ..errors import FgsmError
-from ..files import check_regular
+from ..files import check_readable, check_regular
 from .flags import command_class, flag, keyword, once, signature
 from .screen import ReaderGoneError, complain, show, watched, write
 
@@ -106,7 +107,7 @@ def _register(
     """Make ``fgsm name`` of an action that takes what its user gave."""
 
     def command(**values: Any) -> int:
-        given = {key: value for key, value in values.items() if value not in (None, [])}
+        given = {key.rstrip("_"): value for key, value in values.items() if value not in (None, [])}
         return action(once(options, given))
 
     command.__signature__ = signature(options, *more)  # type: ignore[attr-defined]
@@ -134,14 +135,14 @@ def _options(name: str, given: dict[str, Any]) -> Any:
 
 def _check_files(options: Any) -> None:
     """Say at once, before TensorFlow is loaded, that a file is not there or not a file."""
-    for name, what in (
-        ("model", "model"),
-        ("data", "image set"),
-        ("examples", "adversarial set"),
+    for name, what, check in (
+        ("model", "model", check_readable),
+        ("data", "image set", check_regular),
+        ("examples", "adversarial set", check_regular),
     ):
         path = getattr(options, name, None)
-        if path and path not in (DEFAULT_MODEL, "mnist"):
-            check_regular(path, what)
+        if path and path not in (DEFAULT_MODEL, "mnist") and not names_function(path):
+            check(path, what)
 
 
 def _single(name: str) -> Callable[[dict[str, Any]], int]:

@@ -20,6 +20,7 @@ from .options import (
     RunOptions,
     TrainOptions,
     build,
+    keys,
     near,
 )
 
@@ -51,8 +52,8 @@ def read_experiment(path: str) -> dict[str, Section]:
         sections[name] = {}
         names = {}
         for key, value in _pairs(node, path, f"options under {name}"):
-            if key not in SECTIONS[name].model_fields:
-                hint = near(key, SECTIONS[name].model_fields)
+            if key not in keys(SECTIONS[name]):
+                hint = near(key, keys(SECTIONS[name]))
                 raise FgsmError(f"{_place(path, value)}: unknown key {name}.{key}{hint}")
             sections[name][key] = _value(value, path)
             names[key] = f"{_place(path, value)}: {name}.{key}"
@@ -69,8 +70,8 @@ def parse_setting(setting: str) -> tuple[str, str, Any]:
         raise FgsmError(f"--set must be section.key=value. Received: {setting!r}")
     if section not in SECTIONS:
         raise FgsmError(f"{where}: unknown section {section!r}{near(section, SECTIONS)}")
-    if key not in SECTIONS[section].model_fields:
-        hint = near(key, SECTIONS[section].model_fields)
+    if key not in keys(SECTIONS[section]):
+        hint = near(key, keys(SECTIONS[section]))
         raise FgsmError(f"{where}: unknown key {section}.{key}{hint}")
     node = _parse(text.encode(), where)
     value = None if node is None else _value(node, where)
@@ -162,7 +163,9 @@ def resolve_experiment(
 
 def dump_experiment(sections: Mapping[str, Options]) -> str:
     """The resolved options as YAML that ``fgsm run`` takes."""
-    plain = {name: options.model_dump(mode="json") for name, options in sections.items()}
+    plain = {
+        name: options.model_dump(mode="json", by_alias=True) for name, options in sections.items()
+    }
     return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
 
 

@@ -3,9 +3,11 @@
 import difflib
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from ..errors import FgsmError
 from ..family import ROWS, Attack, AttackName, Labels, Loss, Norm, attack_named
@@ -21,6 +23,7 @@ from ..validation import (
     StepSize,
     Target,
     explain,
+    number,
 )
 
 DEFAULT_DIR = "runs/mnist-mlp"
@@ -33,6 +36,14 @@ CURVE_FILE = "curve.npz"
 OUTCOMES_FILE = "outcomes.npz"
 
 
+OutputKind = Literal["logits", "softmax", "log-softmax", "probabilities", "sigmoid", "logit"]
+
+
+def names_function(model: str) -> bool:
+    """Whether a model is named as ``package.module:function``, and not as a file."""
+    return bool(re.fullmatch(r"[^\W\d][\w.]*:[^\W\d]\w*", model)) and not Path(model).exists()
+
+
 def _text(value: Any) -> Any:
     if isinstance(value, str) and (not value or re.search(r"[\x00-\x1f\x7f]", value)):
         raise ValueError("empty, or holds a control character")
@@ -43,10 +54,8 @@ def _as_list(value: Any) -> Any:
     return (value,) if isinstance(value, str | int | float) else value
 
 
-def _widths(value: Any) -> Any:
-    """'none' is no hidden layer; '256,128' are two."""
-    if value in ("none", ["none"], ("none",)):
-        return ()
+def _parts(value: Any) -> Any:
+    """'0.5,0.25' and [0.5, '0.25'] are two."""
     values = _as_list(value)
     if isinstance(values, list | tuple):
         return [
@@ -55,7 +64,23 @@ def _widths(value: Any) -> Any:
     return value
 
 
+def _widths(value: Any) -> Any:
+    """'none' is no hidden layer; '256,128' are two."""
+    return () if value in ("none", ["none"], ("none",)) else _parts(value)
+
+
 Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[
+    tuple[Text, ...], BeforeValidator(_as_list, json_schema_input_type=str | list[str])
+]
+Numbers = Annotated[
+    tuple[Annotated[float, Field(allow_inf_nan=False), BeforeValidator(number)], ...],
+    BeforeValidator(_parts, json_schema_input_type=float | str | list[float | str]),
+]
+Deviations = Annotated[
+    tuple[Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(number)], ...],
+    BeforeValidator(_parts, json_schema_input_type=float | str | list[float | str]),
+]
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
 Widths = Annotated[
     tuple[Width, ...], BeforeValidator(_widths, json_schema_input_type=int | str | list[int | str])
@@ -82,7 +107,10 @@ def option(default: Any, help: str, *, group: str, short: str | None = None) -> 
 class Options(BaseModel):
     """What every command takes, ``fgsm run`` too."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # A key that Python has a word for, such as import, is an attribute with a line below it.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=lambda name: name.rstrip("_")
+    )
 
     limit: Count | None = option(
         None, "Use the first N test images only.", group="Data", short="-n"
@@ -144,14 +172,72 @@ class TrainOptions(SectionOptions):
     )
 
 
-class _Judging(SectionOptions):
-    """What attack and eval share."""
+class ModelOptions(SectionOptions):
+    """What every section of an experiment takes that judges a model."""
 
     model: Text = option(
         DEFAULT_MODEL,
-        "Keras model to attack; the default one is trained first if absent.",
+        "Keras model to judge: a .keras or .h5 file, a SavedModel folder, or "
+        "package.module:function; the default one is trained first if absent.",
         group="Model",
     )
+    input_range: Ends | None = option(
+        None,
+        "The values that the model takes for black and white, such as 0 255 or -1 1. "
+        "Default: what its first layers say, else 0 1.",
+        group="Model",
+    )
+    mean: Numbers = option(
+        (),
+        "Instead of --input-range: the mean that was subtracted from pixels in 0..1, for all "
+        "channels or one a channel, such as 0.485,0.456,0.406.",
+        group="Model",
+    )
+    std: Deviations = option(
+        (), "With --mean: the standard deviation they were divided by.", group="Model"
+    )
+    output_kind: OutputKind | None = option(
+        None,
+        "What the model gives: sigmoid and logit are of one score for two labels. "
+        "Default: what it computes tells.",
+        group="Model",
+    )
+    output_name: Text | None = option(None, "Which of several outputs to judge.", group="Model")
+    input_name: Text | None = option(
+        None, "Which of several inputs to attack; the others are held at zero.", group="Model"
+    )
+    endpoint: Text | None = option(
+        None,
+        "Which endpoint of a SavedModel to call. Default: serve, or else serving_default.",
+        group="Model",
+    )
+    allow_code: bool = option(
+        False, "Let code inside the model's file run, with your rights.", group="Model"
+    )
+    import_: Texts = option(
+        (),
+        "Module with the model's own layers and functions; repeat for more.",
+        group="Model",
+    )
+
+    def check_range(self) -> None:
+        """Raise FgsmError unless at most one input range is given, and whole."""
+        if self.input_range is not None and (self.mean or self.std):
+            raise FgsmError("--input-range and --mean with --std say the same; expected only one")
+        if bool(self.mean) != bool(self.std):
+            given, absent = ("--mean", "--std") if self.mean else ("--std", "--mean")
+            raise FgsmError(f"{given} needs {absent}; expected both")
+        sizes = {len(self.mean), len(self.std)} - {1}
+        if len(sizes) > 1:
+            raise FgsmError(
+                "--mean and --std must be of as many channels. "
+                f"Received: {len(self.mean)} and {len(self.std)}"
+            )
+
+
+class _Judging(ModelOptions):
+    """What attack and eval share."""
+
     epsilon_unit: Literal["range", "pixel"] = option(
         "range", "What epsilon counts: the 0..1 range, or grey levels 0..255.", group="Attack"
     )
@@ -294,14 +380,9 @@ class EvalOptions(_Judging):
         )
 
 
-class CurveOptions(SectionOptions):
+class CurveOptions(ModelOptions):
     """fgsm curve"""
 
-    model: Text = option(
-        DEFAULT_MODEL,
-        "Keras model to attack; the default one is trained first if absent.",
-        group="Model",
-    )
     attack: DirectName = option(
         "fgsm", "Attack of one step from the image.", group="Attack", short="-a"
     )
@@ -325,14 +406,9 @@ class CurveOptions(SectionOptions):
         )
 
 
-class AuditOptions(SectionOptions):
+class AuditOptions(ModelOptions):
     """fgsm audit"""
 
-    model: Text = option(
-        DEFAULT_MODEL,
-        "Keras model to audit; the default one is trained first if absent.",
-        group="Model",
-    )
     limit: Count | None = option(
         1000, "Use the first N test images only.", group="Data", short="-n"
     )
@@ -385,8 +461,8 @@ def build(
     Raises FgsmError, one sentence, for an unknown key or a value that does not fit.
     """
     for key in values:
-        if key not in command.model_fields:
-            raise FgsmError(f"unknown option {key!r}{near(key, command.model_fields)}")
+        if key not in keys(command):
+            raise FgsmError(f"unknown option {key!r}{near(key, keys(command))}")
     try:
         options = command(**values)
     except ValidationError as error:
@@ -394,7 +470,14 @@ def build(
         raise FgsmError(explain(error, schema, names or {})) from None
     if isinstance(options, AttackOptions | EvalOptions):
         options.contests()  # which refuses options that do not go together
+    if isinstance(options, ModelOptions):
+        options.check_range()
     return options
+
+
+def keys(command: type[Options]) -> dict[str, FieldInfo]:
+    """A command's options by the names that files and flags give them."""
+    return {field.alias or name: field for name, field in command.model_fields.items()}
 
 
 def near(word: str, known: Mapping[str, Any]) -> str:
