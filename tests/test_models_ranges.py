@@ -21,10 +21,11 @@ def normalised(scale):
     return network(before=[*before, layers.Rescaling(STD, MEAN)])
 
 
-def divided():
+def computed(first, *before):
+    """The fit behind operations that are no layers."""
     entry = keras.Input((28, 28))
-    x = entry / 127.5 - 1
-    for layer in stack(before=[layers.Rescaling(0.5, 0.5)])[1:]:
+    x = first(entry)
+    for layer in stack(before=before)[1:]:
         x = layer(x)
     return fitted(keras.Model(entry, x))
 
@@ -48,7 +49,9 @@ BY_LAYER = {
     "behind a Reshape": (lambda: network(before=[layers.Reshape((28, 28)), layers.Rescaling(1 / 255)]), "0..255", "its Rescaling layer"),
     "behind an augmentation": (augmented, "0..255", "its Rescaling layer"),
     "nested": (lambda: keras.Sequential([keras.Input((28, 28)), network(before=[layers.Rescaling(1 / 255)])]), "0..255", "its Rescaling layer"),
-    "a division": (divided, "0..255", "its division"),
+    "a division": (lambda: computed(lambda x: x / 127.5 - 1, layers.Rescaling(0.5, 0.5)), "0..255", "its division"),
+    "a multiplication": (lambda: computed(lambda x: (1 / 255) * x), "0..255", "its multiplication"),
+    "an inverse": (lambda: computed(lambda x: 1 / (1 / (x + 1))  - 1), "0..1", "assumed"),
     "nothing": (lambda: network(), "0..1", "assumed"),
 }  # fmt: skip
 

@@ -35,11 +35,12 @@ class Classifier:
 
     head: what the model itself gives: "logits", "log-softmax", "softmax", whose logits are
         recovered, or "probabilities" whose logits are not, so that their logarithm stands in;
-        of two classes told by one number, "sigmoid" or "logit".
+        where one number tells two classes apart, "sigmoid" or "logit".
     input_shape: the shape of one image, None where any size will do.
     range: the values that the model takes for black and white; range_source: how that is known.
     scores: what gives the head's logits at the model's own input, (batch, ...); by default the
-        model itself.
+        model itself. is_exact: whether these are the logits, and not computed back from
+        probabilities, which may have rounded to 0 or 1.
     notes: what a reader of the numbers should know of the model, in sentences.
     """
 
@@ -52,6 +53,7 @@ class Classifier:
     range: PixelRange = UNIT
     range_source: str = "assumed"
     scores: Model | None = None
+    is_exact: bool = True
     notes: tuple[str, ...] = ()
 
     def __call__(self, x: Any) -> Any:

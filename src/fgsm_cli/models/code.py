@@ -42,7 +42,7 @@ def call(reference: str) -> Any:
         raise FgsmError(f"{module} has no function {name}, which {reference} names")
     try:
         model = function()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise FgsmError(f"{reference} failed: {in_one_line(error)}") from error
     if not isinstance(model, keras.Model):
         raise FgsmError(f"{reference} must return a Keras model. Received: {type(model).__name__}")
@@ -55,5 +55,5 @@ def _imported(module: str, asked: str) -> Any:
         sys.path.insert(0, here)
     try:
         return importlib.import_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise FgsmError(f"{asked} cannot be imported: {in_one_line(error)}") from error

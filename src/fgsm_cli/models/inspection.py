@@ -90,6 +90,7 @@ def inspect(
         range=pixels,
         range_source=source,
         scores=head.scores,
+        is_exact=head.is_exact,
         notes=notes,
     )
 

@@ -17,7 +17,7 @@ _LEAVES_VALUES_ALONE = {
     "Permute", "Reshape", "Resizing", "ZeroPadding2D",
 }  # fmt: skip
 _NETWORKS = {"Functional", "Sequential"}
-_DIVISIONS = ("Divide", "TrueDivide")
+_OPERATIONS = {"Divide": "division", "TrueDivide": "division", "Multiply": "multiplication"}
 
 # What the layer makes of black to white: -1..1 is 2 wide, and a division by the standard
 # deviation of natural images makes 2 to 20 of 1.
@@ -29,7 +29,7 @@ def input_range(model: Any) -> tuple[PixelRange, str]:
     node = _first_scaling(model, model.inputs[0])
     if node is not None and (found := _range_before(*_scale_and_offset(node))):
         kind = type(node.operation).__name__
-        return found, "its division" if kind in _DIVISIONS else f"its {kind} layer"
+        return found, f"its {_OPERATIONS.get(kind, f'{kind} layer')}"
     return UNIT, "assumed"
 
 
@@ -47,7 +47,7 @@ def _first_scaling(model: Any, tensor: Any) -> Any:
     [node] = nodes
     operation = node.operation
     kind = type(operation).__name__
-    if kind in ("Rescaling", "Normalization", *_DIVISIONS):
+    if kind in ("Rescaling", "Normalization", *_OPERATIONS):
         return node
     if kind in _NETWORKS:
         places = [one is tensor for one in node.input_tensors]
@@ -74,9 +74,8 @@ def _scale_and_offset(node: Any) -> tuple[Any, Any]:
     """What a node makes of x, scale * x + offset; numbers, or arrays of one a channel."""
     layer = node.operation
     kind = type(layer).__name__
-    if kind in _DIVISIONS:
-        divisor = node.arguments.args[1]
-        return (1 / divisor if isinstance(divisor, int | float) and divisor else 0), 0
+    if kind in _OPERATIONS:
+        return _scale(kind, *node.arguments.args), 0
     if kind == "Rescaling":
         return layer.scale, layer.offset
     if layer.invert:
@@ -84,6 +83,13 @@ def _scale_and_offset(node: Any) -> tuple[Any, Any]:
     mean, variance = (np.asarray(one, np.float64) for one in (layer.mean, layer.variance))
     scale = 1 / max(float(np.sqrt(variance.mean())), 1e-7)
     return scale, -float(mean.mean()) * scale
+
+
+def _scale(kind: str, left: Any = None, right: Any = None) -> float:
+    """The number that x is multiplied with; 0 where there is none."""
+    if kind == "Multiply":
+        return next((float(one) for one in (left, right) if isinstance(one, int | float)), 0.0)
+    return 1 / right if isinstance(right, int | float) and right else 0.0
 
 
 def _range_before(scale: Any, offset: Any) -> PixelRange | None:
