@@ -21,6 +21,7 @@ from fgsm_cli.config import (
     build,
     dump_experiment,
     experiment_schema,
+    keys,
     parse_setting,
     read_experiment,
     resolve_experiment,
@@ -133,7 +134,7 @@ def test_options_cannot_be_changed_after_they_were_checked():
 @given(st.text(max_size=30))
 def test_any_text_is_a_value_or_one_sentence(text):
     for command in (TrainOptions, AttackOptions, EvalOptions, RunOptions):
-        for key in command.model_fields:
+        for key in keys(command):
             try:
                 build(command, {key: text})
             except FgsmError as error:

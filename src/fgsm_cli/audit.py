@@ -149,7 +149,7 @@ def head(subject: _Subject) -> Finding:
         "logits",
         f"the model gives {subject.classifier.head}",
         "without logits, probabilities that round to 0 or 1 take the gradient with them",
-        "suspicious" if subject.classifier.head == "probabilities" else "pass",
+        "pass" if subject.classifier.is_exact else "suspicious",
     )
 
 

@@ -9,9 +9,11 @@ shown only if the import fails.
 """
 
 import contextlib
+import logging
 import os
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -79,6 +81,21 @@ if "tensorflow" in sys.modules:
 else:
     with _quiet_stderr():
         tf, keras = _import()
+
+
+@contextlib.contextmanager
+def unremarked() -> Iterator[None]:
+    """Without what Keras and TensorFlow remark on a network: it is told of in words of ours."""
+    logger = logging.getLogger("absl")
+    before = logger.level
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            logger.setLevel(before)
+
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

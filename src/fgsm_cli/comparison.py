@@ -25,7 +25,6 @@ from .config import (
 from .data import open_arrays
 from .errors import FgsmError
 from .experiment import COMMANDS, Watch
-from .files import sha256
 from .results import Check, Comparison, Pair, Verification
 
 # What a rerun cannot or need not repeat: where files went, and their bytes (which hold dates).
@@ -119,14 +118,14 @@ def verify(folder: str, watch: Watch) -> Verification:
         if not isinstance(recorded, dict):
             raise FgsmError(f"{folder} is damaged: {RESULTS_FILE} has no results of {name}")
         model = recorded["model"]
-        if command != "train":
-            found = sha256(model["path"]) if Path(model["path"]).exists() else None
-            checks.append(Check(f"{name}: sha256 of {model['path']}", model["sha256"], found))
         with tempfile.TemporaryDirectory() as elsewhere:
             values = {**sections[name], "output": elsewhere}
             values.pop("save", None)
             record = COMMANDS[command](build(SECTIONS[command], values), watch)
         fresh = json.loads(json.dumps(record.as_dict()))
+        if command != "train":
+            found = fresh["model"]["sha256"]
+            checks.append(Check(f"{name}: sha256 of {model['path']}", model["sha256"], found))
         if recorded["data"]["sha256"] is not None:
             digests = (one["data"]["sha256"] for one in (recorded, fresh))
             checks.append(Check(f"{name}: sha256 of {recorded['data']['path']}", *digests))

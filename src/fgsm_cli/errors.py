@@ -1,5 +1,6 @@
 """The one error of this package: something that its user can put right."""
 
+import re
 from collections.abc import Iterable
 
 
@@ -23,3 +24,9 @@ def listed(names: Iterable[object], most: int = 10) -> str:
     shown = [word if word.isprintable() else repr(word) for word in words[:most]]
     cut = [word if len(word) <= 60 else f"{word[:57]}..." for word in shown]
     return ", ".join([*cut, "..."] if len(words) > most else cut) or "none"
+
+
+def in_one_line(error: BaseException) -> str:
+    """What another library's error says, for a sentence: its kind, no colours, no second page."""
+    text = " ".join(re.sub(r"\x1b\[[0-9;]*m", "", str(error)).split())
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__

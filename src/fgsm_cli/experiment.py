@@ -28,6 +28,7 @@ from .config import (
     AuditOptions,
     CurveOptions,
     EvalOptions,
+    ModelOptions,
     Options,
     SaveFormat,
     TrainOptions,
@@ -42,13 +43,14 @@ from .evaluation import UNLABELLED, Contest, Judged, Keep, judge, judge_examples
 from .examples import MANIFEST_FILE, digest, load_examples, made_from, room, save_examples
 from .family import Attack
 from .files import check_replaceable, make_folder, same_file, sha256, whole_file
-from .models import Classifier, build_mlp, inspect, load_classifier, save_model
+from .models import Classifier, Loading, build_mlp, inspect, load_classifier, save_model
 from .results import (
     QUANTILES,
     Audit,
     Curve,
     Epoch,
     Judgement,
+    ModelSource,
     OverSeeds,
     Source,
     Training,
@@ -164,7 +166,7 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
     try:
         before = build(TrainOptions, read_experiment(str(folder / CONFIG_FILE))["train"])
         document = json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8"))
-        model = Source(**document["model"])
+        model = ModelSource(**document["model"])
         if before.what_is_learned() != options.what_is_learned():
             return None
         if document["versions"] != versions():
@@ -309,7 +311,7 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
 
 def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgement:
     examples = load_examples(path, _clean_source(path, options), options.limit)
-    classifier = _classifier(options.model, watch)
+    classifier = _classifier(options, watch)
     classifier.check(examples.images.shape[1:])
     _check_labels(classifier, examples.labels, path)
     result = judge_examples(
@@ -322,7 +324,7 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
         n=len(examples),
         clean_correct=result.clean_correct,
         results=(result,),
-        warnings=(),
+        warnings=classifier.notes,
         fail_under=options.fail_under,
     )
 
@@ -367,7 +369,11 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
         zero_gradients=zeros,
         labelled=labelled,
         files=files,
-        warnings=(*images.notes, *_curve_warnings(zeros, len(images), labelled=labelled)),
+        warnings=(
+            *classifier.notes,
+            *images.notes,
+            *_curve_warnings(zeros, len(images), labelled=labelled),
+        ),
     )
     if folder:
         _write(folder, {"curve": options}, record.as_dict())
@@ -394,7 +400,13 @@ def audit(options: AuditOptions, watch: Watch) -> Audit:
         seed=options.seed,
         progress=watch.progress,
     )
-    record = Audit(_model_source(classifier), _data_source(images), options.epsilon, findings)
+    record = Audit(
+        _model_source(classifier),
+        _data_source(images),
+        options.epsilon,
+        findings,
+        warnings=classifier.notes,
+    )
     if folder:
         _write(folder, {"audit": options}, record.as_dict())
     return record
@@ -440,12 +452,10 @@ def _folder(path: str | None, command: str) -> Path | None:
     return folder
 
 
-def _subject(
-    options: AttackOptions | EvalOptions | CurveOptions | AuditOptions, watch: Watch
-) -> tuple[Classifier, ImageSet]:
+def _subject(options: ModelOptions, watch: Watch) -> tuple[Classifier, ImageSet]:
     """The model and the test images, found to fit each other."""
     images = load_images(options.data, options.split, options.limit, options.reading())
-    classifier = _classifier(options.model, watch)
+    classifier = _classifier(options, watch)
     classifier.check(images.shape)
     if images.labels is not None:
         _check_labels(classifier, images.labels, images.name)
@@ -458,19 +468,39 @@ def _check_labels(classifier: Classifier, labels: Any, source: str) -> None:
     """Raise FgsmError for a label that the model does not know, naming its row."""
     row = int(labels.argmax())
     if labels[row] >= classifier.classes:
+        knows = (
+            "gives one score, so it knows the labels 0 and 1"
+            if classifier.is_binary
+            else f"knows the labels 0..{classifier.classes - 1}"
+        )
         raise FgsmError(
-            f"{classifier.path} knows the labels 0..{classifier.classes - 1}. "
-            f"Received: {labels[row]} in row {row} of {source}"
+            f"{classifier.path} {knows}. Received: {labels[row]} in row {row} of {source}"
         )
 
 
-def _classifier(path: str, watch: Watch) -> Classifier:
-    """The model in a file; the default one is trained if it is not there yet."""
+def _classifier(options: ModelOptions, watch: Watch) -> Classifier:
+    """The model that is named; the default one is trained if it is not there yet."""
     default = TrainOptions()
-    if path == DEFAULT_MODEL and not Path(path).exists():
-        watch.note(f"No model at {path} yet: training the default one (seed {default.seed}).")
+    if options.model == DEFAULT_MODEL and not Path(options.model).exists():
+        watch.note(
+            f"No model at {options.model} yet: training the default one (seed {default.seed})."
+        )
         train(default, watch)
-    return load_classifier(path)
+    return load_classifier(options.model, _loading(options))
+
+
+def _loading(options: ModelOptions) -> Loading:
+    """What the options say of the model."""
+    return Loading(
+        input_range=options.given_range(),
+        range_source="--mean and --std" if options.mean else "--input-range",
+        output_kind=options.output_kind,
+        output_name=options.output_name,
+        input_name=options.input_name,
+        endpoint=options.endpoint,
+        allow_code=options.allow_code,
+        imports=options.import_,
+    )
 
 
 def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int | None) -> Iterator[str]:
@@ -484,7 +514,7 @@ def _doubts(classifier: Classifier, images: ImageSet, clean_correct: int | None)
     if clean_correct is not None and n >= 50 and clean_correct / n < 1.5 * chance:
         yield (
             f"the clean accuracy, {clean_correct / n:.1%}, is near chance, {chance:.1%}; does the "
-            "model take pixels in 0..1 and these labels?"
+            f"model take pixels in {classifier.range} (--input-range) and these labels?"
         )
 
 
@@ -509,8 +539,14 @@ def _check_target(path: str, form: SaveFormat, inputs: tuple[str, ...]) -> None:
     make_folder(Path(path).parent)
 
 
-def _model_source(classifier: Classifier) -> Source:
-    return Source(classifier.path, classifier.sha256, classifier.head)
+def _model_source(classifier: Classifier) -> ModelSource:
+    return ModelSource(
+        classifier.path,
+        classifier.sha256,
+        classifier.head,
+        classifier.range.ends,
+        classifier.range_source,
+    )
 
 
 def _data_source(images: ImageSet) -> Source:

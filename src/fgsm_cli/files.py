@@ -54,15 +54,20 @@ def make_folder(folder: str | Path) -> Path:
 
 def check_regular(path: str, what: str) -> None:
     """Raise FgsmError unless there is a plain file: a pipe could be waited for for ever."""
+    if Path(path).is_dir():
+        raise FgsmError(f"the {what} {path} is a folder; expected a file")
+    check_readable(path, what)
+
+
+def check_readable(path: str, what: str) -> None:
+    """Raise FgsmError unless there is a plain file or a folder, and it may be read."""
     try:
         kind = Path(path).stat().st_mode
     except FileNotFoundError:
         raise FgsmError(f"no {what} at {path}") from None
     except OSError as error:
         raise FgsmError(f"cannot read the {what} {path}: {error.strerror}") from None
-    if stat.S_ISDIR(kind):
-        raise FgsmError(f"the {what} {path} is a folder; expected a file")
-    if not stat.S_ISREG(kind):
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
         raise FgsmError(f"the {what} {path} is a pipe or a device; expected a file")
     if not os.access(path, os.R_OK):
         raise FgsmError(f"cannot read the {what} {path}: no permission")
@@ -74,7 +79,9 @@ def same_file(a: str, b: str) -> bool:
 
 
 def sha256(path: str | Path) -> str:
-    """The SHA-256 of a file's content, in hexadecimal."""
+    """The SHA-256 of a file's content, in hexadecimal; of a folder, of all its files."""
+    if Path(path).is_dir():
+        return sha256_of_all(sorted(str(one) for one in Path(path).rglob("*") if one.is_file()))
     digest = hashlib.sha256()
     with Path(path).open("rb") as file:
         while content := file.read(2**20):

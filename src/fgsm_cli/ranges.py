@@ -53,6 +53,14 @@ class PixelRange:
         """From low to high, (1,) or (channels,)."""
         return np.subtract(self.high, self.low).astype(np.float32)
 
+    @property
+    def ends(self) -> tuple[Any, Any]:
+        """Low and high as two numbers, or, where channels differ, as two lists."""
+        both = (self.low, self.high)
+        is_one = all(len(set(end)) == 1 for end in both)
+        low, high = (end[0] if is_one else list(end) for end in both)
+        return low, high
+
     def __str__(self) -> str:
         ends = [f"{low:.5g}..{high:.5g}" for low, high in zip(self.low, self.high, strict=True)]
         return ends[0] if len(set(ends)) == 1 else ", ".join(ends)

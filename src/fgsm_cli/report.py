@@ -155,10 +155,9 @@ def _title(record: Shown) -> tuple[str, str]:
         return "Comparison", f"a: {record.a}, b: {record.b}"
     if isinstance(record, Verification):
         return "Verification", record.folder
-    subject = f"{record.model.path} ({record.model.detail} head)"
+    subject = f"{record.model} on {record.data.path}, {record.data.detail}"
     if isinstance(record, Training):
-        return "Training", f"{subject} on {record.data.path}, {record.data.detail}"
-    subject = f"{subject} on {record.data.path}, {record.data.detail}"
+        return "Training", subject
     if isinstance(record, Audit):
         return f"Audit at epsilon {record.epsilon:.4g}", subject
     if isinstance(record, Curve):

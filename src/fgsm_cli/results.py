@@ -5,7 +5,7 @@ such as the success rate where nothing was right to begin with, is None. No Tens
 """
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
 from itertools import pairwise
@@ -14,6 +14,7 @@ from statistics import NormalDist, stdev
 from typing import Any, Literal
 
 from .family import Attack
+from .ranges import PixelRange
 
 
 def rate(part: int | None, whole: int | None) -> float | None:
@@ -36,6 +37,23 @@ class Source:
     path: str
     sha256: str | None = None
     detail: str = ""
+
+
+@dataclass(frozen=True)
+class ModelSource(Source):
+    """Where a model came from, its head, and the values that it takes for black and white.
+
+    input_range: two numbers, or two lists of one a channel. range_source: how it is known.
+    """
+
+    input_range: Sequence[float | Sequence[float]] = (0.0, 1.0)
+    range_source: str = "assumed"
+
+    def __str__(self) -> str:
+        ends = [one if isinstance(one, Sequence) else (one,) for one in self.input_range]
+        pixels = PixelRange(*(tuple(end) for end in ends))
+        source = "assumed" if self.range_source == "assumed" else f"by {self.range_source}"
+        return f"{self.path} ({self.detail} head, pixels {pixels} {source})"
 
 
 def wilson_interval(part: int | None, whole: int | None) -> tuple[float, float] | None:
@@ -229,7 +247,7 @@ class Judgement:
     """
 
     command: str
-    model: Source
+    model: ModelSource
     data: Source
     n: int
     clean_correct: int | None
@@ -291,7 +309,7 @@ class Finding:
 class Audit:
     """Whether a model's accuracy under attack can be trusted: what ``fgsm audit`` finds."""
 
-    model: Source
+    model: ModelSource
     data: Source
     epsilon: float
     findings: tuple[Finding, ...]
@@ -420,7 +438,7 @@ class Curve:
     back: how many images are wrong at one epsilon and right at a larger one.
     """
 
-    model: Source
+    model: ModelSource
     data: Source
     attack: Attack
     n: int
@@ -525,7 +543,7 @@ class Epoch:
 class Training:
     """A trained model and its right answers on the test images: what ``fgsm train`` finds."""
 
-    model: Source
+    model: ModelSource
     data: Source
     n: int
     clean_correct: int

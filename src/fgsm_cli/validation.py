@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, ValidationError
 
 
-def _number(value: Any) -> Any:
+def number(value: Any) -> Any:
     """Refuse True and False, which Python takes for 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("a truth value is not a number")
@@ -41,7 +41,7 @@ def _ends(value: Any) -> Any:
         isinstance(p, str | float | int) for p in parts
     ):
         raise ValueError("not two numbers")
-    low, high = (float(_number(part)) for part in parts)
+    low, high = (float(number(part)) for part in parts)
     if not (low < high and math.isfinite(low) and math.isfinite(high)):
         raise ValueError("not finite, or not in order")
     return low, high
@@ -51,19 +51,19 @@ def _ends(value: Any) -> Any:
 Epsilon = Annotated[
     float,
     Field(ge=0, le=1_000_000, allow_inf_nan=False),
-    BeforeValidator(_number),
+    BeforeValidator(number),
     BeforeValidator(_fraction, json_schema_input_type=float | str),
 ]
-Count = Annotated[int, Field(ge=1, le=2_000_000_000), BeforeValidator(_number)]
-Skipped = Annotated[int, Field(ge=0, le=2_000_000_000), BeforeValidator(_number)]
-Seed = Annotated[int, Field(ge=0, le=2**32 - 1), BeforeValidator(_number)]
-Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
-Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), BeforeValidator(_number)]
-StepSize = Annotated[float, Field(gt=0, le=10, allow_inf_nan=False), BeforeValidator(_number)]
-Decay = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), BeforeValidator(_number)]
-Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), BeforeValidator(_number)]
-Replays = Annotated[int, Field(ge=1, le=100), BeforeValidator(_number)]
-LearningRate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), BeforeValidator(_number)]
+Count = Annotated[int, Field(ge=1, le=2_000_000_000), BeforeValidator(number)]
+Skipped = Annotated[int, Field(ge=0, le=2_000_000_000), BeforeValidator(number)]
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1), BeforeValidator(number)]
+Rate = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False), BeforeValidator(number)]
+Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), BeforeValidator(number)]
+StepSize = Annotated[float, Field(gt=0, le=10, allow_inf_nan=False), BeforeValidator(number)]
+Decay = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), BeforeValidator(number)]
+Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), BeforeValidator(number)]
+Replays = Annotated[int, Field(ge=1, le=100), BeforeValidator(number)]
+LearningRate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), BeforeValidator(number)]
 
 Ends = Annotated[
     tuple[float, float],
@@ -71,7 +71,7 @@ Ends = Annotated[
 ]
 
 Target = Annotated[
-    Annotated[int, Field(ge=0), BeforeValidator(_number)]
+    Annotated[int, Field(ge=0), BeforeValidator(number)]
     | Literal["next", "least-likely", "random"],
     Field(union_mode="left_to_right"),
 ]

@@ -28,12 +28,13 @@ from ..config import (
     build,
     command_of,
     experiment_schema,
+    names_function,
     parse_setting,
     read_experiment,
     resolve_experiment,
 )
 from ..errors import FgsmError
-from ..files import check_regular
+from ..files import check_readable
 from .flags import command_class, flag, keyword, once, signature
 from .screen import ReaderGoneError, complain, show, watched, write
 
@@ -107,7 +108,7 @@ def _register(
     """Make ``fgsm name`` of an action that takes what its user gave."""
 
     def command(**values: Any) -> int:
-        given = {key: value for key, value in values.items() if value not in (None, [])}
+        given = {key.rstrip("_"): value for key, value in values.items() if value not in (None, [])}
         return action(once(options, given))
 
     command.__signature__ = signature(options, *more)  # type: ignore[attr-defined]
@@ -141,8 +142,8 @@ def _check_files(options: Any) -> None:
         check_source(options.data)
     for name, what in (("model", "model"), ("examples", "adversarial set")):
         path = getattr(options, name, None)
-        if path and path != DEFAULT_MODEL:
-            check_regular(path, what)
+        if path and path != DEFAULT_MODEL and not names_function(path):
+            check_readable(path, what)
 
 
 def _single(name: str) -> Callable[[dict[str, Any]], int]:

@@ -4,13 +4,14 @@ Values stay text on their way through typer: the field's own type reads them, as
 """
 
 import inspect
+import keyword as reserved
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from ..config import Options
+from ..config import Options, keys
 from ..errors import FgsmError
 from ..validation import expected
 
@@ -47,7 +48,7 @@ def _parameter(name: str, field: Any, schema: Mapping[str, Any]) -> inspect.Para
             rich_help_panel=field.json_schema_extra["group"],
         )
     return inspect.Parameter(
-        name,
+        f"{name}_" if reserved.iskeyword(name) else name,
         inspect.Parameter.KEYWORD_ONLY,
         default=None,
         annotation=Annotated[annotation, declared],
@@ -128,7 +129,7 @@ def _help(field: Any, schema: Mapping[str, Any]) -> str:
     default = field.default
     if isinstance(default, tuple):
         default = ",".join(f"{one:g}" if isinstance(one, float) else str(one) for one in default)
-    notes = [bounds, f"default: {default}" if default is not None else ""]
+    notes = [bounds, f"default: {default}" if default not in (None, "") else ""]
     shown = "; ".join(note for note in notes if note)
     return f"{text} [dim]({shown})[/dim]" if shown else text
 
@@ -149,7 +150,7 @@ def signature(options: type[Options], *more: inspect.Parameter) -> inspect.Signa
     """The parameters of a command: a flag for each field by panel, and those given."""
     schema = options.model_json_schema(mode="serialization")["properties"]
     fields = sorted(
-        options.model_fields.items(),
+        keys(options).items(),
         key=lambda item: _place(item[1].json_schema_extra),
     )
     return inspect.Signature(

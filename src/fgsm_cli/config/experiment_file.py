@@ -21,6 +21,7 @@ from .options import (
     RunOptions,
     TrainOptions,
     build,
+    keys,
     near,
 )
 
@@ -53,8 +54,8 @@ def read_experiment(path: str) -> dict[str, Section]:
         sections[name] = {}
         names = {}
         for key, value in _pairs(node, path, f"options under {name}"):
-            if key not in options.model_fields:
-                hint = near(key, options.model_fields)
+            if key not in keys(options):
+                hint = near(key, keys(options))
                 raise FgsmError(f"{_place(path, value)}: unknown key {name}.{key}{hint}")
             sections[name][key] = _value(value, path)
             names[key] = f"{_place(path, value)}: {name}.{key}"
@@ -70,8 +71,8 @@ def parse_setting(setting: str) -> tuple[str, str, Any]:
     if not (equals and dot):
         raise FgsmError(f"--set must be section.key=value. Received: {setting!r}")
     options = _options_of(section, f"{where}: ")
-    if key not in options.model_fields:
-        hint = near(key, options.model_fields)
+    if key not in keys(options):
+        hint = near(key, keys(options))
         raise FgsmError(f"{where}: unknown key {section}.{key}{hint}")
     node = _parse(text.encode(), where)
     value = None if node is None else _value(node, where)
@@ -184,7 +185,9 @@ def resolve_experiment(
 
 def dump_experiment(sections: Mapping[str, Options]) -> str:
     """The resolved options as YAML that ``fgsm run`` takes."""
-    plain = {name: options.model_dump(mode="json") for name, options in sections.items()}
+    plain = {
+        name: options.model_dump(mode="json", by_alias=True) for name, options in sections.items()
+    }
     return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
 
 

@@ -3,9 +3,12 @@
 import difflib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from ..errors import FgsmError
 from ..family import ROWS, Attack, AttackName, Labels, Loss, Norm, attack_named
@@ -24,10 +27,12 @@ from ..validation import (
     Target,
     Weight,
     explain,
+    number,
 )
 
 if TYPE_CHECKING:
     from ..data.reading import Reading
+    from ..ranges import PixelRange
 
 DEFAULT_DIR = "runs/mnist-mlp"
 MODEL_FILE = "model.keras"
@@ -38,6 +43,14 @@ EXAMPLES_FILE = "adversarial.npz"
 CURVE_FILE = "curve.npz"
 CHECKPOINT_FILE = "checkpoint.npz"
 OUTCOMES_FILE = "outcomes.npz"
+
+
+OutputKind = Literal["logits", "softmax", "log-softmax", "probabilities", "sigmoid", "logit"]
+
+
+def names_function(model: str) -> bool:
+    """Whether a model is named as ``package.module:function``, and not as a file."""
+    return bool(re.fullmatch(r"[^\W\d][\w.]*:[^\W\d]\w*", model)) and not Path(model).exists()
 
 
 def _text(value: Any) -> Any:
@@ -64,13 +77,6 @@ def _different(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _widths(value: Any) -> Any:
-    """'none' is no hidden layer; '256,128' are two."""
-    if value in ("none", ["none"], ("none",)):
-        return ()
-    return _listed(value)
-
-
 def _listed(value: Any) -> Any:
     """'3,7' is a list of two."""
     values = _as_list(value)
@@ -81,7 +87,23 @@ def _listed(value: Any) -> Any:
     return value
 
 
+def _widths(value: Any) -> Any:
+    """'none' is no hidden layer; '256,128' are two."""
+    return () if value in ("none", ["none"], ("none",)) else _listed(value)
+
+
 Text = Annotated[str, BeforeValidator(_text)]
+Texts = Annotated[
+    tuple[Text, ...], BeforeValidator(_as_list, json_schema_input_type=str | list[str])
+]
+Numbers = Annotated[
+    tuple[Annotated[float, Field(allow_inf_nan=False), BeforeValidator(number)], ...],
+    BeforeValidator(_listed, json_schema_input_type=float | str | list[float | str]),
+]
+Deviations = Annotated[
+    tuple[Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(number)], ...],
+    BeforeValidator(_listed, json_schema_input_type=float | str | list[float | str]),
+]
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
 Widths = Annotated[
     tuple[Width, ...], BeforeValidator(_widths, json_schema_input_type=int | str | list[int | str])
@@ -119,7 +141,10 @@ def option(default: Any, help: str, *, group: str, short: str | None = None) -> 
 class Options(BaseModel):
     """What every command takes, ``fgsm run`` too."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # A key that Python has a word for, such as import, is an attribute with a line below it.
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, alias_generator=lambda name: name.rstrip("_")
+    )
 
     limit: Count | None = option(
         None, "Use the first N test images only.", group="Data", short="-n"
@@ -334,22 +359,92 @@ class TrainOptions(SectionOptions):
         }
 
 
-class _OnImages(SectionOptions):
-    """What every command takes that tries a model on images."""
+class ModelOptions(SectionOptions):
+    """What every section of an experiment takes that tries a model on images."""
 
     split: Literal["train", "test"] = option(
         "test", "Which half of the image set is used, if it has two.", group="Data"
     )
-
-
-class _Judging(_OnImages):
-    """What attack and eval share."""
-
     model: Text = option(
         DEFAULT_MODEL,
-        "Keras model to attack; the default one is trained first if absent.",
+        "Keras model to judge: a .keras or .h5 file, a SavedModel folder, or "
+        "package.module:function; the default one is trained first if absent.",
         group="Model",
     )
+    input_range: Ends | None = option(
+        None,
+        "The values that the model takes for black and white, such as 0 255 or -1 1. "
+        "Default: what its first layers say, else 0 1.",
+        group="Model",
+    )
+    mean: Numbers = option(
+        (),
+        "Instead of --input-range: the mean that was subtracted from pixels in 0..1, for all "
+        "channels or one a channel, such as 0.485,0.456,0.406.",
+        group="Model",
+    )
+    std: Deviations = option(
+        (), "With --mean: the standard deviation they were divided by.", group="Model"
+    )
+    output_kind: OutputKind | None = option(
+        None,
+        "What the model gives: sigmoid and logit are of one score for two labels. "
+        "Default: what it computes tells.",
+        group="Model",
+    )
+    output_name: Text | None = option(None, "Which of several outputs to judge.", group="Model")
+    input_name: Text | None = option(
+        None, "Which of several inputs to attack; the others are held at zero.", group="Model"
+    )
+    endpoint: Text | None = option(
+        None,
+        "Which endpoint of a SavedModel to call. Default: serve, or else serving_default.",
+        group="Model",
+    )
+    allow_code: bool = option(
+        False, "Let code inside the model's file run, with your rights.", group="Model"
+    )
+    import_: Texts = option(
+        (),
+        "Module with the model's own layers and functions; repeat for more.",
+        group="Model",
+    )
+
+    def check_range(self) -> None:
+        """Raise FgsmError unless at most one input range is given, and whole."""
+        if self.input_range is not None and (self.mean or self.std):
+            raise FgsmError("--input-range and --mean with --std say the same; expected only one")
+        if bool(self.mean) != bool(self.std):
+            given, absent = ("--mean", "--std") if self.mean else ("--std", "--mean")
+            raise FgsmError(f"{given} needs {absent}; expected both")
+        sizes = {len(self.mean), len(self.std)} - {1}
+        if len(sizes) > 1:
+            raise FgsmError(
+                "--mean and --std must be of as many channels. "
+                f"Received: {len(self.mean)} and {len(self.std)}"
+            )
+
+    def given_range(self) -> "PixelRange | None":
+        """The range of the model's input as far as the options say it."""
+        from ..ranges import PixelRange  # here, as --help needs no NumPy
+
+        if self.input_range:
+            low, high = self.input_range
+            return PixelRange((low,), (high,))
+        if not self.mean:
+            return None
+        channels = max(len(self.mean), len(self.std))
+        mean, std = (one * channels if len(one) == 1 else one for one in (self.mean, self.std))
+        return PixelRange.standardised(mean, std)
+
+    def reading(self) -> "Reading":
+        """As for any section; pixels of the model's own range are known as such."""
+        return replace(super().reading(), input_range=self.given_range())
+
+
+class _Judging(ModelOptions):
+    """What attack and eval share."""
+
     epsilon_unit: Literal["range", "pixel"] = option(
         "range", "What epsilon counts: the 0..1 range, or grey levels 0..255.", group="Attack"
     )
@@ -535,14 +630,9 @@ class EvalOptions(_Judging):
         )
 
 
-class CurveOptions(_OnImages):
+class CurveOptions(ModelOptions):
     """fgsm curve"""
 
-    model: Text = option(
-        DEFAULT_MODEL,
-        "Keras model to attack; the default one is trained first if absent.",
-        group="Model",
-    )
     attack: DirectName = option(
         "fgsm", "Attack of one step from the image.", group="Attack", short="-a"
     )
@@ -566,14 +656,9 @@ class CurveOptions(_OnImages):
         )
 
 
-class AuditOptions(_OnImages):
+class AuditOptions(ModelOptions):
     """fgsm audit"""
 
-    model: Text = option(
-        DEFAULT_MODEL,
-        "Keras model to audit; the default one is trained first if absent.",
-        group="Model",
-    )
     limit: Count | None = option(
         1000, "Use the first N test images only.", group="Data", short="-n"
     )
@@ -631,8 +716,8 @@ def build(
     Raises FgsmError, one sentence, for an unknown key or a value that does not fit.
     """
     for key in values:
-        if key not in command.model_fields:
-            raise FgsmError(f"unknown option {key!r}{near(key, command.model_fields)}")
+        if key not in keys(command):
+            raise FgsmError(f"unknown option {key!r}{near(key, keys(command))}")
     try:
         options = command(**values)
     except ValidationError as error:
@@ -642,7 +727,14 @@ def build(
         options.check()
     if isinstance(options, AttackOptions | EvalOptions):
         options.contests()  # which refuses options that do not go together
+    if isinstance(options, ModelOptions):
+        options.check_range()
     return options
+
+
+def keys(command: type[Options]) -> dict[str, FieldInfo]:
+    """A command's options by the names that files and flags give them."""
+    return {field.alias or name: field for name, field in command.model_fields.items()}
 
 
 def near(word: str, known: Mapping[str, Any]) -> str:

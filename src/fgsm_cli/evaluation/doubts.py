@@ -51,11 +51,7 @@ def of_model(classifier: Classifier, unsure: Flags, *, labelled: bool) -> Iterat
     """About the model and the labels, whatever the attack."""
     if not labelled:
         yield UNLABELLED
-    if classifier.head == "probabilities":
-        yield (
-            "the model gives probabilities whose logits could not be recovered; their logarithm "
-            "is used, and where one rounds to 0 its share of the gradient is lost"
-        )
+    yield from classifier.notes
     if doubtful := count(unsure):
         yield (
             f"{doubtful:,} of {len(unsure):,} images have logits that are not finite; "

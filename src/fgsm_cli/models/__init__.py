@@ -1,0 +1,28 @@
+"""Models: the MLP; any Keras classifier, loaded and judged; its logits; saving.
+
+A softmax hides how sure a network is: in float32 its cross-entropy rounds to nothing, and the
+gradient with it. So every classifier is used through its logits:
+
+    logits(model, x)                      # of a softmax head, what went into the softmax
+    load_classifier("model.keras")(x)     # the same, and checked
+
+``loading.py`` reads what is named on the command line (``formats.py``, ``code.py``),
+``inspection.py`` finds out what it is (``heads.py``, ``preprocessing.py``), ``classifier.py``
+is what every other room works with.
+"""
+
+from .classifier import Classifier, Model, logits
+from .inspection import inspect
+from .loading import Loading, load_classifier
+from .mlp import build_mlp, save_model
+
+__all__ = [
+    "Classifier",
+    "Loading",
+    "Model",
+    "build_mlp",
+    "inspect",
+    "load_classifier",
+    "logits",
+    "save_model",
+]
