@@ -128,7 +128,7 @@ def _help(field: Any, schema: Mapping[str, Any]) -> str:
     default = field.default
     if isinstance(default, tuple):
         default = ",".join(f"{one:g}" if isinstance(one, float) else str(one) for one in default)
-    notes = [bounds, f"default: {default}" if default is not None else ""]
+    notes = [bounds, f"default: {default}" if default not in (None, "") else ""]
     shown = "; ".join(note for note in notes if note)
     return f"{text} [dim]({shown})[/dim]" if shown else text
 
