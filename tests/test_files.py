@@ -53,3 +53,12 @@ def test_the_digest_of_several_files_is_that_of_what_sha256sum_prints(tmp_path):
     paths = [str(tmp_path / "a"), str(tmp_path / "sub" / "b")]
     assert sha256_of_all(paths) == hashlib.sha256(lines.encode()).hexdigest()
     assert sha256(paths[0]) == lines[:64]
+
+
+def test_the_digest_of_several_files_does_not_depend_on_how_they_are_named(tmp_path, monkeypatch):
+    (tmp_path / "a").write_bytes(b"first")
+    (tmp_path / "b").write_bytes(b"second")
+    monkeypatch.chdir(tmp_path)
+    digest = sha256_of_all([str(tmp_path / "a"), str(tmp_path / "b")])
+    assert sha256_of_all(["a", str(tmp_path / "b")]) == digest
+    assert sha256_of_all(["a", "b"]) == digest

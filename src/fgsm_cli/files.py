@@ -94,7 +94,7 @@ def sha256_of_all(paths: Sequence[str]) -> str:
 
     The files are named from the folder that they share, so that it may stand anywhere.
     """
-    shared = os.path.commonpath([Path(path).parent for path in paths])
+    shared = os.path.commonpath([Path(path).absolute().parent for path in paths])
     digest = hashlib.sha256()
     for path in paths:
         name = Path(os.path.relpath(path, shared)).as_posix()

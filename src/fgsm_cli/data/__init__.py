@@ -159,8 +159,8 @@ def _chosen(
     each = fewest if limit is None else limit // len(classes)
     if not 1 <= each <= fewest:
         raise FgsmError(
-            f"--balanced needs equally many images of each of {len(classes)} classes, of which "
-            f"{source} has {fewest} or more: --limit must be from {len(classes)} to "
+            f"--balanced needs equally many images of each of {len(classes)} classes, and {source} "
+            f"has {fewest} of the rarest: --limit must be from {len(classes)} to "
             f"{fewest * len(classes)}. Received: {limit}"
         )
     places = [np.flatnonzero(labels[start:] == one)[:each] + start for one in classes]
