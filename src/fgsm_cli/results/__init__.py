@@ -1,0 +1,37 @@
+"""What a run found: frozen records that hold counts; a rate is divided once, when asked for.
+
+``as_dict`` gives the JSON document of a record. Rates are fractions 0..1; what is undefined,
+such as the success rate where nothing was right to begin with, is None. No TensorFlow here.
+"""
+
+from .audit import Audit, Finding, Verdict
+from .comparison import Check, Comparison, Pair, Verification
+from .counts import ModelSource, Source, rate, versions, wilson_interval
+from .curve import QUANTILES, Curve
+from .judgement import AttackResult, GradientHealth, Judgement, OverSeeds, Worst
+from .training import Epoch, Probe, Training
+
+__all__ = [
+    "QUANTILES",
+    "AttackResult",
+    "Audit",
+    "Check",
+    "Comparison",
+    "Curve",
+    "Epoch",
+    "Finding",
+    "GradientHealth",
+    "Judgement",
+    "ModelSource",
+    "OverSeeds",
+    "Pair",
+    "Probe",
+    "Source",
+    "Training",
+    "Verdict",
+    "Verification",
+    "Worst",
+    "rate",
+    "versions",
+    "wilson_interval",
+]
