@@ -1,6 +1,6 @@
 """The options: one definition each, shared by command line, YAML and Python.
 
-A command is a class, an option is a field (``options.py``): name, type, bounds, default and help
+A command is a class, an option is a field: name, type, bounds, default and help
 in one place. ``cli.py`` makes its flags from these fields, ``experiment_file.py`` checks a YAML
 file against them and describes them to editors.
 
@@ -20,7 +20,7 @@ from .experiment_file import (
     read_experiment,
     resolve_experiment,
 )
-from .options import (
+from .fields import (
     CHECKPOINT_FILE,
     CONFIG_FILE,
     CURVE_FILE,
@@ -30,21 +30,15 @@ from .options import (
     MODEL_FILE,
     OUTCOMES_FILE,
     RESULTS_FILE,
-    SECTIONS,
-    AttackOptions,
-    AuditOptions,
-    CurveOptions,
-    EvalOptions,
-    ModelOptions,
-    Options,
     OutputKind,
-    RunOptions,
     SaveFormat,
-    TrainOptions,
-    build,
-    keys,
     names_function,
 )
+from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions
+from .model import ModelOptions
+from .options import Options, RunOptions, SectionOptions
+from .sections import SECTIONS, build, keys
+from .training import TrainOptions
 
 __all__ = [
     "CHECKPOINT_FILE",
@@ -66,6 +60,7 @@ __all__ = [
     "OutputKind",
     "RunOptions",
     "SaveFormat",
+    "SectionOptions",
     "TrainOptions",
     "build",
     "command_of",

@@ -14,16 +14,10 @@ import yaml
 
 from ..errors import FgsmError
 from ..files import check_regular
-from .options import (
-    MODEL_FILE,
-    SECTIONS,
-    Options,
-    RunOptions,
-    TrainOptions,
-    build,
-    keys,
-    near,
-)
+from .fields import MODEL_FILE
+from .options import Options, RunOptions
+from .sections import SECTIONS, build, keys, near
+from .training import TrainOptions
 
 _SIZE_LIMIT = 1_000_000
 _LABEL = "[a-z0-9][a-z0-9-]*"

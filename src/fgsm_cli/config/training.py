@@ -1,0 +1,147 @@
+"""The options of ``fgsm train``."""
+
+from typing import Any, Literal
+
+from ..errors import FgsmError
+from ..family import ROWS, Attack, AttackName, Norm, attack_named
+from ..validation import (
+    Count,
+    Epsilon,
+    LearningRate,
+    Rate,
+    Replays,
+    Share,
+    StepSize,
+    Weight,
+)
+from .fields import DEFAULT_DIR, Text, Widths, option
+from .options import SectionOptions
+
+
+class TrainOptions(SectionOptions):
+    """fgsm train"""
+
+    limit: Count | None = option(
+        None,
+        "Use the first N training and the first N test images only.",
+        group="Data",
+        short="-n",
+    )
+    output: Text = option(DEFAULT_DIR, "Folder for the model.", group="Output", short="-o")
+    retrain: bool = option(
+        False, "Train even if the folder holds this very model already.", group="Output"
+    )
+    hidden: Widths = option(
+        (128,), "Widths of the hidden layers, such as 256,128; none for none.", group="Model"
+    )
+    dropout: Share = option(0.2, "Share of hidden units dropped in training.", group="Model")
+    head: Literal["logits", "softmax"] = option(
+        "logits", "What the last layer gives.", group="Model"
+    )
+    epochs: Count = option(6, "Passes over the training images.", group="Training")
+    batch_size: Count = option(256, "Images a training step.", group="Training", short="-b")
+    learning_rate: LearningRate = option(0.005, "Adam's rate at the start.", group="Training")
+    schedule: Literal["cosine", "cyclic", "constant"] = option(
+        "cosine",
+        "How the rate goes: down to 0 along a half cosine, up for two fifths and down, or not.",
+        group="Training",
+    )
+    label_smoothing: Share = option(
+        0.0, "Share of the label that the other classes get.", group="Training"
+    )
+    noise: Rate = option(
+        0.0, "Uniform noise of at most this on each pixel of the training images.", group="Training"
+    )
+    adversarial: AttackName | None = option(
+        None, "Train on adversarial examples by this attack.", group="Adversarial training"
+    )
+    epsilon: Epsilon = option(
+        0.1, "Their size on the 0..1 pixel scale.", group="Adversarial training", short="-e"
+    )
+    norm: Norm | None = option(
+        None, "Norm of the ball. Default: the attack's own.", group="Adversarial training"
+    )
+    steps: Count | None = option(
+        None, "Gradients of an iterated attack. Default: its own.", group="Adversarial training"
+    )
+    step_size: StepSize | None = option(
+        None,
+        "Length of a step as a share of epsilon. Default: the attack's own.",
+        group="Adversarial training",
+    )
+    mix: Rate = option(
+        1.0,
+        "Share of the adversarial images in the loss: 1 is Madry's objective, 0.5 Goodfellow's.",
+        group="Adversarial training",
+    )
+    replays: Replays = option(
+        1,
+        "Free training: each batch so many times, weights and images moved by one gradient.",
+        group="Adversarial training",
+    )
+    trades_beta: Weight = option(
+        0.0, "TRADES: weight of the distance to the clean answer.", group="Adversarial training"
+    )
+    gradalign: Weight = option(
+        0.0,
+        "Weight of GradAlign, which keeps one-step training from collapsing.",
+        group="Adversarial training",
+    )
+    stop_on_collapse: bool = option(
+        False,
+        "Stop when PGD accuracy collapses, and keep the weights of the epoch best under PGD.",
+        group="Adversarial training",
+    )
+    resume: bool = option(
+        False, "Go on with a training of these options that was cut short.", group="Training"
+    )
+    validation_split: Share = option(
+        0.1, "Share of the training images held out for validation.", group="Training"
+    )
+
+    def defence(self) -> Attack | None:
+        """The attack that is trained against; None for plain training."""
+        if self.adversarial is None:
+            return None
+        row = ROWS[self.adversarial]
+        return attack_named(
+            self.adversarial,
+            epsilon=self.epsilon,
+            norm=self.norm,
+            steps=self.steps if row.steps > 1 else None,
+            step_size=self.step_size,
+        )
+
+    def check(self) -> None:
+        """Raise FgsmError for options that do not go together."""
+        if self.adversarial is None:
+            for name in (
+                "epsilon",
+                "norm",
+                "steps",
+                "step_size",
+                "mix",
+                "replays",
+                "trades_beta",
+                "gradalign",
+            ):
+                if getattr(self, name) != type(self).model_fields[name].default:
+                    raise FgsmError(f"--{name.replace('_', '-')} needs --adversarial ATTACK")
+            return
+        row = ROWS[self.adversarial]
+        if self.trades_beta and (row.start == "image" or row.adapts):
+            raise FgsmError(
+                "--trades-beta needs an attack with a random start, such as pgd: at the image "
+                f"itself its loss has no gradient. Received: {self.adversarial}"
+            )
+        if self.replays > 1 and (self.adversarial != "fgsm" or self.trades_beta or self.gradalign):
+            raise FgsmError("--replays is free training: it goes with --adversarial fgsm alone")
+        if self.steps and self.steps > 1 and row.steps == 1:
+            raise FgsmError(f"--steps does not fit {self.adversarial}: one step only")
+
+    def what_is_learned(self) -> dict[str, Any]:
+        """The options that decide the weights, as plain values."""
+        shown = {"output", "format", "retrain", "resume"}
+        return {
+            name: value for name, value in self.model_dump(mode="json").items() if name not in shown
+        }

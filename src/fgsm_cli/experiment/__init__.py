@@ -1,0 +1,26 @@
+"""One function a command: options in, record out; and the run of several from one file.
+
+    record = attack(build(AttackOptions, {"epsilon": 0.1}), Watch())
+
+Nothing here knows the screen: what goes on is told to a ``Watch``.
+"""
+
+from .auditing import audit
+from .commands import COMMANDS, Record
+from .folders import write_run
+from .judging import attack, evaluate
+from .tracing import curve
+from .training import train
+from .watch import Watch
+
+__all__ = [
+    "COMMANDS",
+    "Record",
+    "Watch",
+    "attack",
+    "audit",
+    "curve",
+    "evaluate",
+    "train",
+    "write_run",
+]

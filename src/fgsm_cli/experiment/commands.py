@@ -1,0 +1,27 @@
+"""The table of commands."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..results import (
+    Audit,
+    Curve,
+    Judgement,
+    Training,
+)
+from .auditing import audit
+from .judging import attack, evaluate
+from .tracing import curve
+from .training import train
+from .watch import Watch
+
+Record = Training | Judgement | Curve | Audit
+
+
+COMMANDS: Mapping[str, Callable[[Any, Watch], Record]] = {
+    "train": train,
+    "attack": attack,
+    "eval": evaluate,
+    "curve": curve,
+    "audit": audit,
+}

@@ -1,0 +1,179 @@
+"""``fgsm attack`` and ``fgsm eval``."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ..config import (
+    AttackOptions,
+    EvalOptions,
+    SaveFormat,
+)
+from ..data import ImageSet, is_named, load_images
+from ..evaluation import Contest, Judged, Keep, judge, judge_examples
+from ..examples import digest, load_examples, made_from, room, save_examples
+from ..family import Attack
+from ..models import Classifier
+from ..results import (
+    Judgement,
+    OverSeeds,
+    Source,
+)
+from .folders import check_target, output_folder, write, write_outcomes
+from .sources import data_source, model_source
+from .subject import check_known, classifier_of, doubts, subject
+from .watch import Watch
+
+
+def attack(options: AttackOptions, watch: Watch) -> Judgement:
+    """Attack a model with one attack; keep the adversarial set if asked to."""
+    folder = output_folder(options.output, "attack")
+    target = options.target_set
+    if target:
+        check_target(*target, (options.model, options.data))
+    classifier, images = subject(options, watch)
+    kept = room(images.images.shape, target[0]) if target else None
+
+    def keep(_: int, indices: Any, x_adv: Any) -> None:
+        if kept is not None:
+            kept[indices] = x_adv
+
+    judged = _judged(options, classifier, images, watch, keep if target else None)
+    saved = None
+    if target:
+        save_examples(*target, kept, images, options.contests()[0][0], classifier.sha256)
+        if target[1] == "png" and images.labels is not None:
+            saved = judge_examples(
+                classifier,
+                load_examples(target[0], images),
+                batch_size=options.batch_size,
+                progress=watch.progress,
+            )
+    record = Judgement(
+        command="attack",
+        model=model_source(classifier),
+        data=data_source(images),
+        n=len(images),
+        clean_correct=judged.clean_correct,
+        results=judged.results,
+        warnings=(
+            *judged.warnings,
+            *doubts(classifier, images, judged.clean_correct),
+            *_lost_in_eight_bits(options.contests()[0][0], target),
+        ),
+        fail_under=options.fail_under,
+        files=(target[0],) if target else (),
+        saved=saved,
+    )
+    if folder:
+        write_outcomes(folder, judged)
+        write(folder, {"attack": options}, record.as_dict())
+    return record
+
+
+def _lost_in_eight_bits(attack: Attack, target: tuple[str, SaveFormat] | None) -> Iterator[str]:
+    levels = attack.epsilon * 255
+    if target and target[1] == "png" and attack.norm == "linf" and 0 < levels < 1:
+        yield (
+            f"epsilon {attack.epsilon:g} is {levels:.2g} of a grey level: in 8 bits no pixel can "
+            "move by so little, and the saved images are the clean ones"
+        )
+
+
+def _judged(
+    options: AttackOptions | EvalOptions,
+    classifier: Classifier,
+    images: ImageSet,
+    watch: Watch,
+    keep: Keep | None = None,
+) -> Judged:
+    """The contests judged; with several seeds, those that draw at random under each of them."""
+    contests = options.contests()
+
+    def judging(these: Sequence[Contest], seed: int, keep: Keep | None = None) -> Judged:
+        return judge(
+            classifier,
+            images,
+            these,
+            batch_size=options.batch_size,
+            seed=seed,
+            progress=watch.progress,
+            keep=keep,
+        )
+
+    judged = judging(contests, options.seed, keep)
+    if options.seeds == 1:
+        return judged
+    seeds = range(options.seed, options.seed + options.seeds)
+    random = [
+        place
+        for place, contest in enumerate(contests)
+        if any(attack.is_random for attack in contest)
+    ]
+    again = [judging([contests[place] for place in random], seed).results for seed in seeds[1:]]
+    results = list(judged.results)
+    for which, place in enumerate(random):
+        found = (results[place], *(one[which] for one in again))
+        correct = tuple(one.adversarial_correct or 0 for one in found)
+        results[place] = replace(
+            results[place], over_seeds=OverSeeds(tuple(seeds), correct, len(images))
+        )
+    return replace(judged, results=tuple(results))
+
+
+def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
+    """Judge a model under attacks at several epsilons, or on a saved adversarial set."""
+    folder = output_folder(options.output, "eval")
+    if options.examples:
+        record = _evaluate_examples(options, options.examples, watch)
+    else:
+        classifier, images = subject(options, watch)
+        judged = _judged(options, classifier, images, watch)
+        record = Judgement(
+            command="eval",
+            model=model_source(classifier),
+            data=data_source(images),
+            n=len(images),
+            clean_correct=judged.clean_correct,
+            results=judged.results,
+            warnings=(*judged.warnings, *doubts(classifier, images, judged.clean_correct)),
+            fail_under=options.fail_under,
+        )
+        if folder:
+            write_outcomes(folder, judged)
+    if folder:
+        write(folder, {"eval": options}, record.as_dict())
+    return record
+
+
+def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgement:
+    examples = load_examples(path, _clean_source(path, options), options.limit)
+    classifier = classifier_of(options, watch)
+    classifier.check(examples.images.shape[1:])
+    check_known(classifier, examples.labels, path)
+    result = judge_examples(
+        classifier, examples, batch_size=options.batch_size, progress=watch.progress
+    )
+    return Judgement(
+        command="eval",
+        model=model_source(classifier),
+        data=Source(path, digest(path), f"{len(examples):,} adversarial images"),
+        n=len(examples),
+        clean_correct=result.clean_correct,
+        results=(result,),
+        warnings=classifier.notes,
+        fail_under=options.fail_under,
+    )
+
+
+def _clean_source(path: str, options: EvalOptions) -> ImageSet | None:
+    """The whole image set that a saved set was made from: --data if given, else what it names."""
+    data, named = options.data, made_from(path)
+    if data == EvalOptions().data and named and (is_named(named) or Path(named).exists()):
+        data = named
+    elif data == EvalOptions().data and named not in ("", data):
+        return None
+    return load_images(
+        data, options.split, reading=replace(options.reading(), offset=0, balanced=False)
+    )

@@ -1,0 +1,95 @@
+"""What is judged: a model and images that fit each other, and the doubts about both."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..config import (
+    CONFIG_FILE,
+    DEFAULT_DIR,
+    DEFAULT_MODEL,
+    ModelOptions,
+    TrainOptions,
+    build,
+    read_experiment,
+)
+from ..data import ImageSet, load_images
+from ..errors import FgsmError
+from ..models import Classifier, Loading, load_classifier
+from .training import train
+from .watch import Watch
+
+
+def subject(options: ModelOptions, watch: Watch) -> tuple[Classifier, ImageSet]:
+    """The model and the test images, found to fit each other."""
+    images = load_images(options.data, options.split, options.limit, options.reading())
+    classifier = classifier_of(options, watch)
+    classifier.check(images.shape)
+    if images.labels is not None:
+        check_known(classifier, images.labels, images.name)
+    elif needs := options.need_of_labels:
+        raise FgsmError(f"{needs} needs labels, to know what is right; {images.name} has none")
+    return classifier, images
+
+
+def check_known(classifier: Classifier, labels: Any, source: str) -> None:
+    """Raise FgsmError for a label that the model does not know, naming its row."""
+    row = int(labels.argmax())
+    if labels[row] >= classifier.classes:
+        knows = (
+            "gives one score, so it knows the labels 0 and 1"
+            if classifier.is_binary
+            else f"knows the labels 0..{classifier.classes - 1}"
+        )
+        raise FgsmError(
+            f"{classifier.path} {knows}. Received: {labels[row]} in row {row} of {source}"
+        )
+
+
+def classifier_of(options: ModelOptions, watch: Watch) -> Classifier:
+    """The model that is named; the default one is trained if it is not there yet."""
+    default = TrainOptions()
+    if options.model == DEFAULT_MODEL and not Path(options.model).exists():
+        watch.note(
+            f"No model at {options.model} yet: training the default one (seed {default.seed})."
+        )
+        train(default, watch)
+    return load_classifier(options.model, _loading(options))
+
+
+def _loading(options: ModelOptions) -> Loading:
+    """What the options say of the model."""
+    return Loading(
+        input_range=options.given_range(),
+        range_source="--mean and --std" if options.mean else "--input-range",
+        output_kind=options.output_kind,
+        output_name=options.output_name,
+        input_name=options.input_name,
+        endpoint=options.endpoint,
+        allow_code=options.allow_code,
+        imports=options.import_,
+    )
+
+
+def doubts(classifier: Classifier, images: ImageSet, clean_correct: int | None) -> Iterator[str]:
+    """What about images, model and clean accuracy a reader should know before any other number."""
+    yield from images.notes
+    if classifier.path == DEFAULT_MODEL:
+        resolved = Path(DEFAULT_DIR) / CONFIG_FILE
+        if resolved.exists() and not _is_default(resolved):
+            yield f"{DEFAULT_MODEL} was not trained with the default options; see {resolved}"
+    chance, n = 1 / classifier.classes, len(images)
+    if clean_correct is not None and n >= 50 and clean_correct / n < 1.5 * chance:
+        yield (
+            f"the clean accuracy, {clean_correct / n:.1%}, is near chance, {chance:.1%}; does the "
+            f"model take pixels in {classifier.range} (--input-range) and these labels?"
+        )
+
+
+def _is_default(config: Path) -> bool:
+    """Whether a training's resolved options are the default ones."""
+    try:
+        asked = build(TrainOptions, read_experiment(str(config))["train"])
+    except (FgsmError, KeyError):
+        return False
+    return asked.what_is_learned() == TrainOptions().what_is_learned()

@@ -1,0 +1,80 @@
+"""``fgsm curve``."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from ..config import (
+    CURVE_FILE,
+    CurveOptions,
+)
+from ..curve import trace_curve
+from ..evaluation import UNLABELLED, predicted
+from ..files import whole_file
+from ..results import (
+    QUANTILES,
+    Curve,
+)
+from .folders import output_folder, write
+from .sources import data_source, model_source
+from .subject import subject
+from .watch import Watch
+
+
+def curve(options: CurveOptions, watch: Watch) -> Curve:
+    """Follow every image along its direction; keep where each one flips if asked to."""
+    folder = output_folder(options.output, "curve")
+    classifier, images = subject(options, watch)
+    grid, labelled = options.grid(), images.labels is not None
+    if not labelled:
+        images = replace(images, labels=predicted(classifier, images, options.batch_size))
+    found = trace_curve(
+        classifier,
+        images,
+        options.direction(),
+        grid,
+        batch_size=options.batch_size,
+        progress=watch.progress,
+    )
+    smallest = np.where(np.isnan(found.smallest), np.inf, found.smallest)[found.right[0]]
+    quantiles = (
+        np.quantile(smallest, QUANTILES, method="inverted_cdf")
+        if len(smallest)
+        else np.full(5, np.inf)
+    )
+    zeros = found.zero_gradients
+    files: tuple[str, ...] = ()
+    if folder:
+        files = (str(folder / CURVE_FILE),)
+        with whole_file(files[0]) as temporary, temporary.open("wb") as file:
+            np.savez(file, epsilons=grid, right=found.right, smallest_epsilon=found.smallest)
+    record = Curve(
+        model=model_source(classifier),
+        data=data_source(images),
+        attack=options.direction(),
+        n=len(images),
+        epsilons=grid,
+        correct=tuple(int(row.sum()) for row in found.right),
+        quantiles=tuple(float(one) if np.isfinite(one) else None for one in quantiles),
+        never=int(np.isinf(smallest).sum()),
+        back=int(np.any(~found.right[:-1] & found.right[1:], axis=0).sum()),
+        zero_gradients=zeros,
+        labelled=labelled,
+        files=files,
+        warnings=(
+            *classifier.notes,
+            *images.notes,
+            *_curve_warnings(zeros, len(images), labelled=labelled),
+        ),
+    )
+    if folder:
+        write(folder, {"curve": options}, record.as_dict())
+    return record
+
+
+def _curve_warnings(zeros: int, n: int, *, labelled: bool) -> Iterator[str]:
+    if not labelled:
+        yield UNLABELLED
+    if zeros:
+        yield f"{zeros:,} of {n:,} images have a zero gradient: no epsilon moves them"

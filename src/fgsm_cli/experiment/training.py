@@ -1,0 +1,147 @@
+"""``fgsm train``: a model trained, or taken up from an equal training before."""
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ..config import (
+    CHECKPOINT_FILE,
+    CONFIG_FILE,
+    MODEL_FILE,
+    RESULTS_FILE,
+    TrainOptions,
+    build,
+    read_experiment,
+)
+from ..data import ImageSet, load_images
+from ..errors import FgsmError
+from ..files import sha256
+from ..models import build_mlp, inspect, save_model
+from ..results import (
+    Epoch,
+    ModelSource,
+    Source,
+    Training,
+    versions,
+)
+from ..training import count_correct, has_collapsed
+from ..training import train as train_model
+from .folders import output_folder, write
+from .sources import data_source, model_source
+from .watch import Watch
+
+
+def train(options: TrainOptions, watch: Watch) -> Training:
+    """Train the MLP and count its right answers on the test images.
+
+    Writes model.keras, config.yaml and results.json into the output folder. A folder that
+    holds the model of these very options already is taken as it is, unless ``retrain``.
+    """
+    folder = output_folder(options.output, "train") or Path(options.output)
+    test = load_images(options.data, "test", options.limit, options.reading())
+    if not options.retrain and (kept := _trained_before(options, test)):
+        watch.note(f"Using {kept.model.path}: it was trained with these very options before.")
+        return kept
+    if (folder / MODEL_FILE).exists():
+        watch.note(f"Replacing {folder / MODEL_FILE}, which was trained with other options.")
+    images = load_images(options.data, "train", options.limit, options.reading())
+    _check_trainable(images, test)
+    model = build_mlp(
+        options.hidden,
+        dropout=options.dropout,
+        head=options.head,
+        seed=options.seed,
+        input_shape=images.shape,
+        classes=images.classes,
+    )
+    checkpoint = folder / CHECKPOINT_FILE
+    if checkpoint.exists() and not options.resume:
+        watch.note(f"Starting anew; --resume would go on from {checkpoint}.")
+    epochs = train_model(model, images, options, watch.progress, checkpoint)
+    path = folder / MODEL_FILE
+    save_model(model, path)
+    checkpoint.unlink(missing_ok=True)
+    record = Training(
+        model=model_source(inspect(model, path=str(path), sha256=sha256(path))),
+        data=data_source(images),
+        n=len(test),
+        clean_correct=count_correct(model, test),
+        epochs=epochs,
+        files=(str(path),),
+        warnings=tuple(_training_warnings(images, test, epochs, options)),
+    )
+    write(folder, {"train": options}, record.as_dict())
+    return record
+
+
+def _check_trainable(images: ImageSet, test: ImageSet) -> None:
+    if images.shape != test.shape:
+        raise FgsmError(
+            f"the training and the test images of {images.name} must be of one shape. "
+            f"Received: {images.shape} and {test.shape}"
+        )
+    if images.labels is None or test.labels is None:
+        raise FgsmError(f"training needs labels; {images.name} has none")
+    if images.classes < 2:
+        raise FgsmError(f"{images.name} must have at least two classes. Received: one")
+
+
+def _training_warnings(
+    images: ImageSet, test: ImageSet, epochs: Sequence[Epoch], options: TrainOptions
+) -> Iterator[str]:
+    yield from dict.fromkeys((*images.notes, *test.notes))
+    if images.images.shape == test.images.shape and np.array_equal(images.images, test.images):
+        yield f"the test images of {test.name} are its training images: accuracy is overstated"
+    places = range(1, len(epochs) + 1)
+    collapses = [place for place in places if has_collapsed(epochs[:place])]
+    if collapses and options.stop_on_collapse:
+        kept = max(places, key=lambda place: _under_pgd(epochs[place - 1]))
+        yield (
+            f"training stopped: in epoch {collapses[-1]} its accuracy under PGD collapsed; kept "
+            f"are the weights of epoch {kept}, the best under PGD"
+        )
+    elif collapses:
+        yield (
+            f"catastrophic overfitting in epoch {collapses[0]}: the accuracy under PGD collapsed "
+            "while that under FGSM did not; --stop-on-collapse keeps the best ones"
+        )
+    if options.adversarial and not epochs[-1].probe:
+        yield "no images were held out, so that a collapse would not have been seen"
+
+
+def _under_pgd(epoch: Epoch) -> int:
+    return epoch.probe.pgd_correct if epoch.probe else 0
+
+
+def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
+    """The record of a finished training that this one would repeat, if its model is still there.
+
+    It would if the options are equal (but for where and how results are shown), the data are the
+    same to the byte, and the program and its libraries are of the same version.
+    """
+    folder = Path(options.output)
+    try:
+        before = build(TrainOptions, read_experiment(str(folder / CONFIG_FILE))["train"])
+        document = json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8"))
+        model = ModelSource(**document["model"])
+        if before.what_is_learned() != options.what_is_learned():
+            return None
+        if document["versions"] != versions():
+            return None
+        if document["data"]["sha256"] != data_source(test).sha256:
+            return None
+        if model.sha256 != sha256(folder / MODEL_FILE):
+            return None
+        return Training(
+            model=model,
+            data=Source(**document["data"]),
+            n=len(test),
+            clean_correct=document["clean_correct"],
+            epochs=tuple(Epoch.from_dict(epoch) for epoch in document["epochs"]),
+            files=tuple(document["files"]),
+            warnings=tuple(document["warnings"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
