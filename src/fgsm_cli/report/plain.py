@@ -1,0 +1,98 @@
+"""A record for programs: JSON and CSV."""
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from typing import Any
+
+from ..results import Audit, Comparison, Curve, Judgement, Verification
+from .views import Shown
+
+Named = Sequence[tuple[str, Shown]]
+
+CSV_COLUMNS = (
+    "command",
+    "attack",
+    "norm",
+    "epsilon",
+    "steps",
+    "step_size",
+    "decay",
+    "restarts",
+    "loss",
+    "target",
+    "labels",
+    "n",
+    "clean_correct",
+    "clean_accuracy",
+    "adversarial_correct",
+    "adversarial_accuracy",
+    "flipped",
+    "success_rate",
+    "target_hits",
+    "target_rate",
+    "zero_gradients",
+    "linf_max",
+    "model",
+    "data",
+)
+
+
+def as_json(document: Mapping[str, Any]) -> str:
+    """One JSON document; NaN and infinity are refused rather than written."""
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def as_csv(records: Named) -> str:
+    """One line a result under one header, the same columns for every command that judges.
+
+    Comparisons and verifications have columns of their own: the fields of what they list.
+    """
+    text = io.StringIO()
+    [(_, only)] = records if len(records) == 1 else [("", None)]
+    if isinstance(only, Comparison | Verification | Audit):
+        listed = _listed(only)
+        columns = [field.name for field in fields(listed[0])]
+        plain = csv.DictWriter(text, columns, lineterminator="\n")
+        plain.writeheader()
+        plain.writerows(asdict(one) for one in listed)
+        return text.getvalue()
+    writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    for command, record in records:
+        for document in _lines(record):
+            settings = document.get("attack") or {}
+            writer.writerow(
+                {
+                    **document,
+                    **settings,
+                    "command": command,
+                    "attack": settings.get("name"),
+                    "model": document["model"]["path"],
+                    "data": "{path}: {detail}".format(**document["data"]),
+                }
+            )
+    return text.getvalue()
+
+
+def _listed(record: Comparison | Verification | Audit) -> Sequence[Any]:
+    if isinstance(record, Comparison):
+        return record.pairs
+    return record.checks if isinstance(record, Verification) else record.findings
+
+
+def _lines(record: Shown) -> list[dict[str, Any]]:
+    """A record's results, each as one document."""
+    if isinstance(record, Judgement):
+        whole = record.as_dict()
+        origin = {key: whole[key] for key in ("model", "data")}
+        return [{**result.as_dict(), **origin} for result in record.results]
+    document = record.as_dict()
+    if not isinstance(record, Curve):
+        return [document]
+    return [
+        {**document, **point, "attack": {**document["attack"], "epsilon": point["epsilon"]}}
+        for point in document["points"]
+    ]

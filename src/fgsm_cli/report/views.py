@@ -1,0 +1,163 @@
+"""The table of views: for each kind of record, how it is told to people."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..experiment import Record
+from ..results import (
+    QUANTILES,
+    Audit,
+    Comparison,
+    Curve,
+    Judgement,
+    Training,
+    Verification,
+    rate,
+)
+from .judgement import judgement_view
+from .text import count, counts, interval, percent, short
+from .view import View
+
+Shown = Record | Comparison | Verification
+
+
+def training_view(record: Training) -> View:
+    """A trained model and its accuracies."""
+    last = record.epochs[-1]
+    parts = [("training", last.correct, last.n), ("test", record.clean_correct, record.n)]
+    sentences = ["Training accuracy is that of the last epoch, taken while learning."]
+    if last.validation_n:
+        parts.insert(1, ("validation", last.validation_correct, last.validation_n))
+        sentences.append(
+            "Validation images were held out of the training images; test images decide nothing."
+        )
+    if last.probe:
+        parts += [
+            ("held out, FGSM", last.probe.fgsm_correct, last.probe.n),
+            ("held out, PGD", last.probe.pgd_correct, last.probe.n),
+        ]
+    return View(
+        "Training",
+        _subject(record),
+        [
+            ("images", "correct", "accuracy"),
+            *(
+                (name, counts(part, whole), percent(rate(part, whole)))
+                for name, part, whole in parts
+            ),
+        ],
+        tuple(sentences),
+    )
+
+
+def curve_view(record: Curve) -> View:
+    """Accuracy at every epsilon."""
+    kept = ("correct", "accuracy") if record.labelled else ("unchanged", "share")
+    whose = "images classified right" if record.labelled else "images"
+    middle = record.quantiles[QUANTILES.index(0.5)]
+    half = f"at epsilon {middle:.4g}" if middle is not None else "at no epsilon of the curve"
+    course = "never rises" if record.is_monotone else "is not monotone"
+    return View(
+        f"{record.attack.row.title} curve, {record.attack.norm.capitalize()}",
+        _subject(record),
+        [
+            ("epsilon", *kept, "95 % interval"),
+            *(
+                (
+                    f"{epsilon:.4g}",
+                    count(part),
+                    percent(rate(part, record.n)),
+                    interval(part, record.n),
+                )
+                for epsilon, part in zip(record.epsilons, record.correct, strict=True)
+            ),
+        ],
+        (
+            f"Half of the {whose} are turned {half}; {record.never:,} never are. "
+            f"The {kept[1]} {course}; {record.back:,} images turn back at a larger epsilon.",
+        ),
+        spare=3,
+    )
+
+
+def audit_view(record: Audit) -> View:
+    """The checks and their verdicts."""
+    doubts = [one for one in record.findings if one.verdict != "pass"]
+    verdict = (
+        f"{len(doubts)} of {len(record.findings)} checks speak against the numbers."
+        if doubts
+        else "Every check passes: nothing here speaks against the numbers."
+    )
+    return View(
+        f"Audit at epsilon {record.epsilon:.4g}",
+        _subject(record),
+        [
+            ("check", "verdict", "measured"),
+            *((one.name, one.verdict, one.measured) for one in record.findings),
+        ],
+        (
+            *(f"{one.verdict.capitalize()}: {one.name}: {one.meaning}." for one in doubts),
+            verdict,
+        ),
+        words=True,
+    )
+
+
+def comparison_view(record: Comparison) -> View:
+    """Two runs side by side."""
+    return View(
+        "Comparison",
+        f"a: {record.a}, b: {record.b}",
+        [
+            ("right after", "a", "b", "only a", "only b", "p"),
+            *(
+                (
+                    pair.what,
+                    percent(rate(pair.both + pair.only_a, pair.n)),
+                    percent(rate(pair.both + pair.only_b, pair.n)),
+                    count(pair.only_a),
+                    count(pair.only_b),
+                    f"{pair.p_value:.3g}",
+                )
+                for pair in record.pairs
+            ),
+        ],
+        (
+            "p: how often chance alone would split the images on which the two differ at least so "
+            "unevenly (exact McNemar test, two-sided).",
+        ),
+    )
+
+
+def verification_view(record: Verification) -> View:
+    """What of a run does not agree, and how much does."""
+    agreeing = sum(check.agrees for check in record.checks)
+    verdict = "The run is confirmed" if record.agrees else "The run is NOT confirmed"
+    return View(
+        "Verification",
+        record.folder,
+        [
+            ("check", "recorded", "found"),
+            *(
+                (check.what, short(check.recorded), short(check.found))
+                for check in record.checks
+                if not check.agrees
+            ),
+        ],
+        (f"{verdict}: {agreeing} of {len(record.checks)} checks agree to the digit.",),
+        words=True,
+    )
+
+
+VIEWS: Mapping[type[Any], Callable[[Any], View]] = {
+    Training: training_view,
+    Judgement: judgement_view,
+    Curve: curve_view,
+    Audit: audit_view,
+    Comparison: comparison_view,
+    Verification: verification_view,
+}
+
+
+def _subject(record: Training | Curve | Audit) -> str:
+    return f"{record.model} on {record.data.path}, {record.data.detail}"
