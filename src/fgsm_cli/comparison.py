@@ -28,7 +28,7 @@ from .experiment import COMMANDS, Watch
 from .results import Check, Comparison, Pair, Verification
 
 # What a rerun cannot or need not repeat: where files went, and their bytes (which hold dates).
-_NOT_COMPARED = ("files", "versions", "model", "data")
+_NOT_COMPARED = ("files", "versions", "model", "models", "data")
 
 
 def compare(a: str, b: str) -> Comparison:
@@ -101,6 +101,10 @@ def _document(folder: str) -> dict[str, Any]:
     return document
 
 
+def _models(document: Mapping[str, Any]) -> list[Any]:
+    return document["models"] if "models" in document else [document["model"]]
+
+
 def verify(folder: str, watch: Watch) -> Verification:
     """Compute a finished run anew from its config.yaml, and say what agrees to the digit.
 
@@ -117,15 +121,17 @@ def verify(folder: str, watch: Watch) -> Verification:
         recorded = document if document.get("command") == name else document.get(name)
         if not isinstance(recorded, dict):
             raise FgsmError(f"{folder} is damaged: {RESULTS_FILE} has no results of {name}")
-        model = recorded["model"]
         with tempfile.TemporaryDirectory() as elsewhere:
             values = {**sections[name], "output": elsewhere}
-            values.pop("save", None)
+            for elsewhere_too in ("save", "plot"):
+                values.pop(elsewhere_too, None)
             record = COMMANDS[command](build(SECTIONS[command], values), watch)
         fresh = json.loads(json.dumps(record.as_dict()))
         if command != "train":
-            found = fresh["model"]["sha256"]
-            checks.append(Check(f"{name}: sha256 of {model['path']}", model["sha256"], found))
+            checks += [
+                Check(f"{name}: sha256 of {then['path']}", then["sha256"], now["sha256"])
+                for then, now in zip(_models(recorded), _models(fresh), strict=True)
+            ]
         if recorded["data"]["sha256"] is not None:
             digests = (one["data"]["sha256"] for one in (recorded, fresh))
             checks.append(Check(f"{name}: sha256 of {recorded['data']['path']}", *digests))

@@ -18,6 +18,7 @@ from .evaluation import judge, judge_examples
 from .examples import Examples, room
 from .family import Attack
 from .models import Classifier
+from .ranges import UNIT
 from .results import AttackResult
 from .training import Progress
 
@@ -84,7 +85,10 @@ def ensemble(classifiers: Sequence[Classifier]) -> Classifier:
                 f"an ensemble must agree on its classes. Received: {first.classes} of "
                 f"{first.path} and {other.classes} of {other.path}"
             )
-    return replace(first, model=_Mean(classifiers), path=ENSEMBLE, sha256="")
+    mean = _Mean(classifiers)
+    return replace(
+        first, model=mean, scores=mean, head="logits", range=UNIT, path=ENSEMBLE, sha256=""
+    )
 
 
 class _Mean:

@@ -25,6 +25,7 @@ from ..config import (
     Options,
     RunOptions,
     TrainOptions,
+    TransferOptions,
     build,
     command_of,
     experiment_schema,
@@ -60,6 +61,7 @@ SUMMARIES = {
     "eval": "Judge a model under several attacks and epsilons, or on a saved adversarial set.",
     "curve": "Accuracy at every epsilon, and where each image flips, from one gradient an image.",
     "audit": "Can the numbers be trusted? The checks the literature asks for, each with a verdict.",
+    "transfer": "The accuracies of several models on examples crafted on each of them.",
     "run": "Run a whole experiment from a YAML file, its sections in order.",
 }
 
@@ -80,6 +82,10 @@ EXAMPLES = {
         "fgsm curve my_model.keras --attack fgm --epsilon-max 3 --format csv",
     ),
     "audit": ("fgsm audit", "fgsm audit my_model.keras --epsilon 8/255 --format json"),
+    "transfer": (
+        "fgsm transfer a.keras b.keras c.keras --epsilon 0.1",
+        "fgsm transfer a.keras b.keras --attack pgd --ensemble --plot transfer.svg",
+    ),
     "run": (
         "fgsm run configs/quickstart.yaml",
         "fgsm run configs/quickstart.yaml --set attack.epsilon=0.2 --output runs/quick",
@@ -130,7 +136,7 @@ def _options(name: str, given: dict[str, Any]) -> Any:
         if name not in sections:
             raise FgsmError(f"{file} has no section {name}. Received: {', '.join(sections)}")
         in_file = sections[name]
-    names = {key: "MODEL" if key == "model" else flag(key) for key in given}
+    names = {key: "MODEL" if key in ("model", "models") else flag(key) for key in given}
     return build(SECTIONS[name], {**in_file, **given}, names)
 
 
@@ -140,8 +146,12 @@ def _check_files(options: Any) -> None:
         from ..data.readers import check_source
 
         check_source(options.data)
-    for name, what in (("model", "model"), ("examples", "adversarial set")):
-        path = getattr(options, name, None)
+    named = [("model", path) for path in getattr(options, "models", ())]
+    named += [
+        (what, getattr(options, name, None))
+        for name, what in (("model", "model"), ("examples", "adversarial set"))
+    ]
+    for what, path in named:
         if path and path != DEFAULT_MODEL and not names_function(path):
             check_readable(path, what)
 
@@ -198,6 +208,7 @@ for _name, _class in (
     ("eval", EvalOptions),
     ("curve", CurveOptions),
     ("audit", AuditOptions),
+    ("transfer", TransferOptions),
 ):
     _register(_name, _class, _single(_name), CONFIG)
 _register(

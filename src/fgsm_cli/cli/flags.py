@@ -39,6 +39,8 @@ def _parameter(name: str, field: Any, schema: Mapping[str, Any]) -> inspect.Para
             show_default=False,
             metavar="MODEL",
         )
+    elif name == "models":
+        declared = typer.Argument(help=field.description, show_default=False, metavar="MODEL ...")
     else:
         declared = typer.Option(
             *flags,

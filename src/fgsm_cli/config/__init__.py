@@ -34,8 +34,8 @@ from .fields import (
     SaveFormat,
     names_function,
 )
-from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions
-from .model import ModelOptions
+from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions, TransferOptions
+from .model import LoadingOptions, ModelOptions
 from .options import Options, RunOptions, SectionOptions
 from .sections import SECTIONS, build, keys
 from .training import TrainOptions
@@ -55,6 +55,7 @@ __all__ = [
     "AuditOptions",
     "CurveOptions",
     "EvalOptions",
+    "LoadingOptions",
     "ModelOptions",
     "Options",
     "OutputKind",
@@ -62,6 +63,7 @@ __all__ = [
     "SaveFormat",
     "SectionOptions",
     "TrainOptions",
+    "TransferOptions",
     "build",
     "command_of",
     "dump_experiment",

@@ -53,7 +53,7 @@ def read_experiment(path: str) -> dict[str, Section]:
                 raise FgsmError(f"{_place(path, value)}: unknown key {name}.{key}{hint}")
             sections[name][key] = _value(value, path)
             names[key] = f"{_place(path, value)}: {name}.{key}"
-        build(options, sections[name], names)
+        build(options, sections[name], names, whole=False)
     return sections
 
 
@@ -70,7 +70,7 @@ def parse_setting(setting: str) -> tuple[str, str, Any]:
         raise FgsmError(f"{where}: unknown key {section}.{key}{hint}")
     node = _parse(text.encode(), where)
     value = None if node is None else _value(node, where)
-    build(options, {key: value}, {key: where.partition("=")[0]})
+    build(options, {key: value}, {key: where.partition("=")[0]}, whole=False)
     return section, key, value
 
 
@@ -153,13 +153,13 @@ def resolve_experiment(
     A value given on the command line beats the section's own, which beats the file's ``run``
     section. With an output given, each section goes to a folder of its name in it (an output in
     the file's ``run`` section yields to a section's own); a section without a model takes the
-    one trained before it.
+    one trained before it, a transfer without models all of them.
     """
     given_options = build(RunOptions, given, {key: f"--{key.replace('_', '-')}" for key in given})
     run = build(RunOptions, {**sections.get("run", {}), **given})
     in_file = build(RunOptions, sections.get("run", {}))
     resolved: dict[str, Options] = {}
-    trained: TrainOptions | None = None
+    trained: list[str] = []
     for name, own in sections.items():
         if name == "run":
             continue
@@ -169,10 +169,13 @@ def resolve_experiment(
         if command_of(name) == "train":
             if name != "train":
                 values.setdefault("output", f"runs/{name}")
+        elif trained and command_of(name) == "transfer":
+            values.setdefault("models", trained)
         elif trained:
-            values.setdefault("model", str(Path(trained.output) / MODEL_FILE))
+            values.setdefault("model", trained[-1])
         options = build(_options_of(name, ""), values)
-        trained = options if isinstance(options, TrainOptions) else trained
+        if isinstance(options, TrainOptions):
+            trained.append(str(Path(options.output) / MODEL_FILE))
         resolved[name] = options
     return run, resolved
 

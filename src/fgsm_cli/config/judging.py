@@ -1,7 +1,7 @@
 """The options of the commands that try a model on images."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from ..errors import FgsmError
 from ..family import ROWS, Attack, AttackName, Labels, Loss, Norm, attack_named
@@ -13,9 +13,6 @@ from ..validation import (
     StepSize,
     Target,
 )
-
-if TYPE_CHECKING:
-    pass
 from .fields import (
     EXAMPLES_FILE,
     AttackNames,
@@ -24,13 +21,15 @@ from .fields import (
     Points,
     SaveFormat,
     Text,
+    Texts,
     option,
 )
-from .model import ModelOptions
+from .model import LoadingOptions, ModelOptions
+from .options import SectionOptions
 
 
-class _Judging(ModelOptions):
-    """What attack and eval share."""
+class _Attacking(SectionOptions):
+    """The numbers of an attack, as far as they are not its own."""
 
     epsilon_unit: Literal["range", "pixel"] = option(
         "range", "What epsilon counts: the 0..1 range, or grey levels 0..255.", group="Attack"
@@ -59,6 +58,34 @@ class _Judging(ModelOptions):
         "Default: the attack's own.",
         group="Attack",
     )
+
+    def _attack(
+        self,
+        name: AttackName,
+        epsilon: float,
+        target: Target | None = None,
+        labels: Labels = "true",
+    ) -> Attack:
+        """The attack, with those of the options that concern it."""
+        row = ROWS[name]
+        iterated = row.steps > 1
+        return attack_named(
+            name,
+            epsilon=epsilon / 255 if self.epsilon_unit == "pixel" else epsilon,
+            norm=self.norm,
+            steps=self.steps if iterated else None,
+            step_size=self.step_size,
+            decay=self.decay if iterated else None,
+            loss=self.loss,
+            restarts=self.restarts if row.start != "image" else 1,
+            target=target,
+            labels=labels,
+        )
+
+
+class _Judging(ModelOptions, _Attacking):
+    """What attack and eval share."""
+
     target: Target | None = option(
         None,
         "Class aimed at: a label, next, least-likely or random. Default: away from the label.",
@@ -85,22 +112,9 @@ class _Judging(ModelOptions):
             return "--fail-under"
         return "--seeds" if self.seeds > 1 else None
 
-    def _attack(self, name: AttackName, epsilon: float) -> Attack:
-        """The attack, with those of the options that concern it."""
-        row = ROWS[name]
-        iterated = row.steps > 1
-        return attack_named(
-            name,
-            epsilon=epsilon / 255 if self.epsilon_unit == "pixel" else epsilon,
-            norm=self.norm,
-            steps=self.steps if iterated else None,
-            step_size=self.step_size,
-            decay=self.decay if iterated else None,
-            loss=self.loss,
-            restarts=self.restarts if row.start != "image" else 1,
-            target=self.target,
-            labels=self.labels,
-        )
+    def _asked(self, name: AttackName, epsilon: float) -> Attack:
+        """The attack, its target and labels as asked for."""
+        return self._attack(name, epsilon, self.target, self.labels)
 
     def _check_concern(self, names: Sequence[AttackName]) -> None:
         """Refuse an option that concerns none of the attacks."""
@@ -158,6 +172,12 @@ class AttackOptions(_Judging):
 
     def contests(self) -> tuple[tuple[Attack, ...], ...]:
         """The one attack asked for."""
+        return ((self._asked(self.attack, self.epsilon),),)
+
+    def check(self) -> None:
+        """Raise FgsmError for options that do not go together."""
+        super().check()
+        self.contests()
         self._check_concern([self.attack])
         if self.save and (self.save_format or "npz") == "npz" and not self.save.endswith(".npz"):
             raise FgsmError(
@@ -166,7 +186,6 @@ class AttackOptions(_Judging):
             )
         if self.save_format and not self.target_set:
             raise FgsmError(f"--save-format {self.save_format} needs --save or --output")
-        return ((self._attack(self.attack, self.epsilon),),)
 
 
 class EvalOptions(_Judging):
@@ -194,6 +213,19 @@ class EvalOptions(_Judging):
 
     def contests(self) -> tuple[tuple[Attack, ...], ...]:
         """Every attack at every epsilon; or, at every epsilon, the worst of the attacks."""
+        if self.worst:
+            return tuple(
+                tuple(self._asked(name, epsilon) for name in self.attack)
+                for epsilon in self.epsilon
+            )
+        return tuple(
+            (self._asked(name, epsilon),) for name in self.attack for epsilon in self.epsilon
+        )
+
+    def check(self) -> None:
+        """Raise FgsmError for options that do not go together."""
+        super().check()
+        self.contests()
         self._check_concern(self.attack)
         if self.examples:
             ignored = [
@@ -207,14 +239,6 @@ class EvalOptions(_Judging):
                     f"--examples scores a set that is made already, where {', '.join(ignored)} "
                     "would have no effect"
                 )
-        if self.worst:
-            return tuple(
-                tuple(self._attack(name, epsilon) for name in self.attack)
-                for epsilon in self.epsilon
-            )
-        return tuple(
-            (self._attack(name, epsilon),) for name in self.attack for epsilon in self.epsilon
-        )
 
 
 class CurveOptions(ModelOptions):
@@ -257,3 +281,47 @@ class AuditOptions(ModelOptions):
     def need_of_labels(self) -> str | None:
         """An audit as a whole."""
         return "an audit"
+
+
+class TransferOptions(LoadingOptions, _Attacking):
+    """fgsm transfer"""
+
+    models: Texts = option(
+        (),
+        "Models to craft on and to judge, two or more: files, folders or package.module:function.",
+        group="Model",
+    )
+    attack: AttackName = option("fgsm", "Attack.", group="Attack", short="-a")
+    epsilon: Epsilon = option(
+        0.1,
+        "How far a pixel (an image, in l2 or l1) may move on the 0..1 pixel scale, such as 0.1 "
+        "or 8/255.",
+        group="Attack",
+        short="-e",
+    )
+    ensemble: bool = option(
+        False,
+        "Also craft on all of the models together, by the mean of their logits.",
+        group="Attack",
+    )
+    plot: Text | None = option(None, "File for a heat map (.svg, .pdf or .png).", group="Output")
+
+    @property
+    def need_of_labels(self) -> str | None:
+        """A transfer as a whole."""
+        return "a transfer"
+
+    def crafted(self) -> Attack:
+        """The attack that is made on each model."""
+        return self._attack(self.attack, self.epsilon)
+
+    def check(self) -> None:
+        """Raise FgsmError for fewer than two models, or one twice."""
+        super().check()
+        self.crafted()
+        if len(self.models) < 2:
+            raise FgsmError(f"transfer needs two models or more. Received: {len(self.models)}")
+        if len(set(self.models)) < len(self.models):
+            raise FgsmError(f"transfer needs different models. Received: {', '.join(self.models)}")
+        if self.plot and not self.plot.endswith((".svg", ".pdf", ".png")):
+            raise FgsmError(f"--plot must name a .svg, .pdf or .png file. Received: {self.plot!r}")

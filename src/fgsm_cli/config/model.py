@@ -23,17 +23,11 @@ from .fields import (
 from .options import SectionOptions
 
 
-class ModelOptions(SectionOptions):
-    """What every section of an experiment takes that tries a model on images."""
+class LoadingOptions(SectionOptions):
+    """How models and images are read, as far as their files do not say it."""
 
     split: Literal["train", "test"] = option(
         "test", "Which half of the image set is used, if it has two.", group="Data"
-    )
-    model: Text = option(
-        DEFAULT_MODEL,
-        "Keras model to judge: a .keras or .h5 file, a SavedModel folder, or "
-        "package.module:function; the default one is trained first if absent.",
-        group="Model",
     )
     input_range: Ends | None = option(
         None,
@@ -74,8 +68,9 @@ class ModelOptions(SectionOptions):
         group="Model",
     )
 
-    def check_range(self) -> None:
+    def check(self) -> None:
         """Raise FgsmError unless at most one input range is given, and whole."""
+        super().check()
         if self.input_range is not None and (self.mean or self.std):
             raise FgsmError("--input-range and --mean with --std say the same; expected only one")
         if bool(self.mean) != bool(self.std):
@@ -104,3 +99,14 @@ class ModelOptions(SectionOptions):
     def reading(self) -> "Reading":
         """As for any section; pixels of the model's own range are known as such."""
         return replace(super().reading(), input_range=self.given_range())
+
+
+class ModelOptions(LoadingOptions):
+    """What every section of an experiment takes that tries a model on images."""
+
+    model: Text = option(
+        DEFAULT_MODEL,
+        "Keras model to judge: a .keras or .h5 file, a SavedModel folder, or "
+        "package.module:function; the default one is trained first if absent.",
+        group="Model",
+    )

@@ -34,6 +34,9 @@ class Options(BaseModel):
         None, "Folder for config.yaml, results.json and what is made.", group="Output", short="-o"
     )
 
+    def check(self) -> None:
+        """Raise FgsmError for options that do not go together."""
+
 
 class SectionOptions(Options):
     """What every section of an experiment takes."""

@@ -9,8 +9,7 @@ from pydantic.fields import FieldInfo
 
 from ..errors import FgsmError
 from ..validation import explain
-from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions
-from .model import ModelOptions
+from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions, TransferOptions
 from .options import Options, RunOptions
 from .training import TrainOptions
 
@@ -20,6 +19,7 @@ SECTIONS: dict[str, type[Options]] = {
     "eval": EvalOptions,
     "curve": CurveOptions,
     "audit": AuditOptions,
+    "transfer": TransferOptions,
     "run": RunOptions,
 }
 
@@ -31,10 +31,13 @@ def build(
     command: type[AnyOptions],
     values: Mapping[str, Any],
     names: Mapping[str, str] | None = None,
+    *,
+    whole: bool = True,
 ) -> AnyOptions:
     """The options of a command from what its user gave; the rest are defaults.
 
     names: how the user calls a field, for the error message; by default its own name.
+    whole: whether that is all, so that options that do not go together are refused, too.
     Raises FgsmError, one sentence, for an unknown key or a value that does not fit.
     """
     for key in values:
@@ -45,12 +48,8 @@ def build(
     except ValidationError as error:
         schema = command.model_json_schema(mode="serialization")
         raise FgsmError(explain(error, schema, names or {})) from None
-    if isinstance(options, TrainOptions):
+    if whole:
         options.check()
-    if isinstance(options, AttackOptions | EvalOptions):
-        options.contests()  # which refuses options that do not go together
-    if isinstance(options, ModelOptions):
-        options.check_range()
     return options
 
 

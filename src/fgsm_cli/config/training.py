@@ -114,6 +114,7 @@ class TrainOptions(SectionOptions):
 
     def check(self) -> None:
         """Raise FgsmError for options that do not go together."""
+        super().check()
         if self.adversarial is None:
             for name in (
                 "epsilon",

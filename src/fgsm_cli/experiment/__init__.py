@@ -11,6 +11,7 @@ from .folders import write_run
 from .judging import attack, evaluate
 from .tracing import curve
 from .training import train
+from .transferring import transfer
 from .watch import Watch
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "curve",
     "evaluate",
     "train",
+    "transfer",
     "write_run",
 ]

@@ -8,14 +8,16 @@ from ..results import (
     Curve,
     Judgement,
     Training,
+    Transfer,
 )
 from .auditing import audit
 from .judging import attack, evaluate
 from .tracing import curve
 from .training import train
+from .transferring import transfer
 from .watch import Watch
 
-Record = Training | Judgement | Curve | Audit
+Record = Training | Judgement | Curve | Audit | Transfer
 
 
 COMMANDS: Mapping[str, Callable[[Any, Watch], Record]] = {
@@ -24,4 +26,5 @@ COMMANDS: Mapping[str, Callable[[Any, Watch], Record]] = {
     "eval": evaluate,
     "curve": curve,
     "audit": audit,
+    "transfer": transfer,
 }

@@ -8,6 +8,7 @@ from ..config import (
     CONFIG_FILE,
     DEFAULT_DIR,
     DEFAULT_MODEL,
+    LoadingOptions,
     ModelOptions,
     TrainOptions,
     build,
@@ -22,14 +23,25 @@ from .watch import Watch
 
 def subject(options: ModelOptions, watch: Watch) -> tuple[Classifier, ImageSet]:
     """The model and the test images, found to fit each other."""
-    images = load_images(options.data, options.split, options.limit, options.reading())
+    images = read_images(options)
     classifier = classifier_of(options, watch)
+    check_fit(classifier, images)
+    return classifier, images
+
+
+def read_images(options: LoadingOptions) -> ImageSet:
+    """The images that are judged on. Raises FgsmError if labels are missing that are needed."""
+    images = load_images(options.data, options.split, options.limit, options.reading())
+    if images.labels is None and (needs := options.need_of_labels):
+        raise FgsmError(f"{needs} needs labels, to know what is right; {images.name} has none")
+    return images
+
+
+def check_fit(classifier: Classifier, images: ImageSet) -> None:
+    """Raise FgsmError unless the model takes these images and knows their labels."""
     classifier.check(images.shape)
     if images.labels is not None:
         check_known(classifier, images.labels, images.name)
-    elif needs := options.need_of_labels:
-        raise FgsmError(f"{needs} needs labels, to know what is right; {images.name} has none")
-    return classifier, images
 
 
 def check_known(classifier: Classifier, labels: Any, source: str) -> None:
@@ -54,12 +66,12 @@ def classifier_of(options: ModelOptions, watch: Watch) -> Classifier:
             f"No model at {options.model} yet: training the default one (seed {default.seed})."
         )
         train(default, watch)
-    return load_classifier(options.model, _loading(options))
+    return loaded(options.model, options)
 
 
-def _loading(options: ModelOptions) -> Loading:
-    """What the options say of the model."""
-    return Loading(
+def loaded(path: str, options: LoadingOptions) -> Classifier:
+    """A model, with what the options say of it."""
+    loading = Loading(
         input_range=options.given_range(),
         range_source="--mean and --std" if options.mean else "--input-range",
         output_kind=options.output_kind,
@@ -69,6 +81,7 @@ def _loading(options: ModelOptions) -> Loading:
         allow_code=options.allow_code,
         imports=options.import_,
     )
+    return load_classifier(path, loading)
 
 
 def doubts(classifier: Classifier, images: ImageSet, clean_correct: int | None) -> Iterator[str]:

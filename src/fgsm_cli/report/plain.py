@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from ..results import Audit, Comparison, Curve, Judgement, Verification
+from ..results import Audit, Comparison, Curve, Judgement, Transfer, Verification
 from .views import Shown
 
 Named = Sequence[tuple[str, Shown]]
@@ -52,7 +52,7 @@ def as_csv(records: Named) -> str:
     """
     text = io.StringIO()
     [(_, only)] = records if len(records) == 1 else [("", None)]
-    if isinstance(only, Comparison | Verification | Audit):
+    if isinstance(only, Comparison | Verification | Audit | Transfer):
         listed = _listed(only)
         columns = [field.name for field in fields(listed[0])]
         plain = csv.DictWriter(text, columns, lineterminator="\n")
@@ -77,9 +77,11 @@ def as_csv(records: Named) -> str:
     return text.getvalue()
 
 
-def _listed(record: Comparison | Verification | Audit) -> Sequence[Any]:
+def _listed(record: Comparison | Verification | Audit | Transfer) -> Sequence[Any]:
     if isinstance(record, Comparison):
         return record.pairs
+    if isinstance(record, Transfer):
+        return record.crossings
     return record.checks if isinstance(record, Verification) else record.findings
 
 
@@ -90,6 +92,11 @@ def _lines(record: Shown) -> list[dict[str, Any]]:
         origin = {key: whole[key] for key in ("model", "data")}
         return [{**result.as_dict(), **origin} for result in record.results]
     document = record.as_dict()
+    if isinstance(record, Transfer):
+        return [
+            {**document, **one, "model": {"path": f"{one['source']} -> {one['target']}"}}
+            for one in document["results"]
+        ]
     if not isinstance(record, Curve):
         return [document]
     return [

@@ -11,6 +11,7 @@ from ..results import (
     Curve,
     Judgement,
     Training,
+    Transfer,
     Verification,
     rate,
 )
@@ -149,6 +150,34 @@ def verification_view(record: Verification) -> View:
     )
 
 
+def transfer_view(record: Transfer) -> View:
+    """The matrix of accuracies, a row a source."""
+    clean = {one.target: one.clean_correct for one in record.crossings}
+    return View(
+        f"Transfer of {record.attack.row.title}, {record.attack.norm.capitalize()}, "
+        f"epsilon {record.attack.epsilon:.4g}",
+        f"{record.n:,} images: {record.data.path}, {record.data.detail}",
+        [
+            ("crafted on", *record.targets),
+            ("none (clean)", *(percent(rate(clean[one], record.n)) for one in record.targets)),
+            *(
+                (
+                    source,
+                    *(
+                        percent(rate(record.between(source, one).adversarial_correct, record.n))
+                        for one in record.targets
+                    ),
+                )
+                for source in record.sources
+            ),
+        ],
+        (
+            "A column is the accuracy that a model keeps on examples crafted on the row; on the "
+            "diagonal they were made on itself.",
+        ),
+    )
+
+
 VIEWS: Mapping[type[Any], Callable[[Any], View]] = {
     Training: training_view,
     Judgement: judgement_view,
@@ -156,6 +185,7 @@ VIEWS: Mapping[type[Any], Callable[[Any], View]] = {
     Audit: audit_view,
     Comparison: comparison_view,
     Verification: verification_view,
+    Transfer: transfer_view,
 }
 
 

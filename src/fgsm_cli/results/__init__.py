@@ -10,6 +10,7 @@ from .counts import ModelSource, Source, rate, versions, wilson_interval
 from .curve import QUANTILES, Curve
 from .judgement import AttackResult, GradientHealth, Judgement, OverSeeds, Worst
 from .training import Epoch, Probe, Training
+from .transfer import Crossing, Transfer
 
 __all__ = [
     "QUANTILES",
@@ -17,6 +18,7 @@ __all__ = [
     "Audit",
     "Check",
     "Comparison",
+    "Crossing",
     "Curve",
     "Epoch",
     "Finding",
@@ -28,6 +30,7 @@ __all__ = [
     "Probe",
     "Source",
     "Training",
+    "Transfer",
     "Verdict",
     "Verification",
     "Worst",

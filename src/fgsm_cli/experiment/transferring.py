@@ -1,0 +1,71 @@
+"""``fgsm transfer``."""
+
+from pathlib import Path
+
+from ..config import TransferOptions
+from ..errors import FgsmError
+from ..plots import heat_map
+from ..results import Crossing, Transfer
+from ..transfer import ENSEMBLE, ensemble, transfer_matrix
+from .folders import output_folder, write
+from .sources import data_source, model_source
+from .subject import check_fit, loaded, read_images
+from .watch import Watch
+
+
+def transfer(options: TransferOptions, watch: Watch) -> Transfer:
+    """Craft on each model, and on all of them together if asked to; judge on each."""
+    folder = output_folder(options.output, "transfer")
+    if options.plot and Path(options.plot).is_dir():
+        raise FgsmError(f"--plot must name a file. Received: the folder {options.plot}")
+    images = read_images(options)
+    targets = []
+    for path in options.models:
+        classifier = loaded(path, options)
+        check_fit(classifier, images)
+        targets.append(classifier)
+    sources = [*targets, ensemble(targets)] if options.ensemble else targets
+    matrix = transfer_matrix(
+        sources,
+        targets,
+        images,
+        options.crafted(),
+        batch_size=options.batch_size,
+        seed=options.seed,
+        progress=watch.progress,
+    )
+    names = tuple(one.path for one in targets)
+    rows = (*names, ENSEMBLE) if options.ensemble else names
+    plot = options.plot or (folder and str(folder / "transfer.svg"))
+    record = Transfer(
+        models=tuple(model_source(one) for one in targets),
+        data=data_source(images),
+        attack=options.crafted(),
+        n=len(images),
+        sources=rows,
+        targets=names,
+        crossings=tuple(
+            Crossing(
+                source=row,
+                target=column,
+                n=len(images),
+                clean_correct=result.clean_correct or 0,
+                adversarial_correct=result.adversarial_correct or 0,
+                flipped=result.flipped or 0,
+            )
+            for row, results in zip(rows, matrix, strict=True)
+            for column, result in zip(names, results, strict=True)
+        ),
+        linf_max=max(result.linf_max or 0.0 for results in matrix for result in results),
+        files=(plot,) if plot else (),
+        warnings=tuple(
+            dict.fromkeys(
+                (*images.notes, *(note for classifier in targets for note in classifier.notes))
+            )
+        ),
+    )
+    if plot:
+        heat_map(record, plot)
+    if folder:
+        write(folder, {"transfer": options}, record.as_dict())
+    return record

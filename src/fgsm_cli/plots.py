@@ -1,0 +1,41 @@
+"""Plots for papers: a record as a figure in a file.
+
+heat_map(record, "transfer.svg")
+"""
+
+from .files import whole_file
+from .results import Transfer
+
+# Cells darker than this carry white numbers.
+_DARK = 0.5
+
+
+def heat_map(record: Transfer, path: str) -> None:
+    """The accuracies of a transfer matrix, numbers in the cells, readable in grey.
+
+    path: .svg, .pdf or .png. Raises FgsmError if it cannot be written.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure  # not pyplot, which would look for a screen
+
+    shares = [
+        [record.between(row, column).adversarial_correct / record.n for column in record.targets]
+        for row in record.sources
+    ]
+    with mpl.rc_context({"svg.hashsalt": "fgsm", "svg.fonttype": "none"}):
+        wide, high = 1.1 * len(record.targets) + 2.5, 0.7 * len(record.sources) + 1.6
+        figure = Figure(figsize=(wide, high), layout="constrained")
+        axes = figure.subplots()
+        image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
+        axes.set_xticks(range(len(record.targets)), record.targets, rotation=30, ha="right")
+        axes.set_yticks(range(len(record.sources)), record.sources)
+        axes.set_xlabel("judged on")
+        axes.set_ylabel("crafted on")
+        axes.set_title(f"{record.attack.row.title}, epsilon {record.attack.epsilon:.4g}")
+        for row, values in enumerate(shares):
+            for column, share in enumerate(values):
+                colour = "white" if share < _DARK else "black"
+                axes.text(column, row, f"{100 * share:.1f}", ha="center", va="center", color=colour)
+        figure.colorbar(image, label="accuracy")
+        with whole_file(path) as temporary:
+            figure.savefig(temporary, metadata={"Date": None} if path.endswith(".svg") else None)
