@@ -56,7 +56,7 @@ app = typer.Typer(
 )
 
 SUMMARIES = {
-    "train": "Train the MLP on an image set and report its clean accuracy.",
+    "train": "Train a network on an image set, clean or adversarially, and report its accuracy.",
     "attack": "Attack a model: clean accuracy, adversarial accuracy, success rate.",
     "eval": "Judge a model under several attacks and epsilons, or on a saved adversarial set.",
     "curve": "Accuracy at every epsilon, and where each image flips, from one gradient an image.",

@@ -38,9 +38,10 @@ from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions, Tra
 from .model import LoadingOptions, ModelOptions
 from .options import Options, RunOptions, SectionOptions
 from .sections import SECTIONS, build, keys
-from .training import TrainOptions
+from .training import ARCHITECTURES, TrainOptions
 
 __all__ = [
+    "ARCHITECTURES",
     "CHECKPOINT_FILE",
     "CONFIG_FILE",
     "CURVE_FILE",

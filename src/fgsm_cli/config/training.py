@@ -14,8 +14,10 @@ from ..validation import (
     StepSize,
     Weight,
 )
-from .fields import DEFAULT_DIR, Text, Widths, option
+from .fields import DEFAULT_DIR, Text, Widths, names_function, option
 from .options import SectionOptions
+
+ARCHITECTURES = ("mlp", "softmax", "cnn")
 
 
 class TrainOptions(SectionOptions):
@@ -31,8 +33,14 @@ class TrainOptions(SectionOptions):
     retrain: bool = option(
         False, "Train even if the folder holds this very model already.", group="Output"
     )
+    architecture: Text = option(
+        "mlp",
+        "Network: mlp, softmax (no hidden layer), cnn (two convolutions, 1024 units), or "
+        "package.module:function, which returns one.",
+        group="Model",
+    )
     hidden: Widths = option(
-        (128,), "Widths of the hidden layers, such as 256,128; none for none.", group="Model"
+        (128,), "Widths of the hidden layers of mlp, such as 256,128; none for none.", group="Model"
     )
     dropout: Share = option(0.2, "Share of hidden units dropped in training.", group="Model")
     head: Literal["logits", "softmax"] = option(
@@ -115,6 +123,13 @@ class TrainOptions(SectionOptions):
     def check(self) -> None:
         """Raise FgsmError for options that do not go together."""
         super().check()
+        if self.architecture not in ARCHITECTURES and not names_function(self.architecture):
+            raise FgsmError(
+                f"--architecture must be {', '.join(ARCHITECTURES)} or package.module:function. "
+                f"Received: {self.architecture!r}"
+            )
+        if self.architecture != "mlp" and self.hidden != type(self).model_fields["hidden"].default:
+            raise FgsmError(f"--hidden is of the architecture mlp. Received: {self.architecture}")
         if self.adversarial is None:
             for name in (
                 "epsilon",

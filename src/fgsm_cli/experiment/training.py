@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ..config import (
+    ARCHITECTURES,
     CHECKPOINT_FILE,
     CONFIG_FILE,
     MODEL_FILE,
@@ -18,7 +19,7 @@ from ..config import (
 from ..data import ImageSet, load_images
 from ..errors import FgsmError
 from ..files import sha256
-from ..models import build_mlp, inspect, save_model
+from ..models import build_network, inspect, save_model
 from ..results import (
     Epoch,
     ModelSource,
@@ -34,7 +35,7 @@ from .watch import Watch
 
 
 def train(options: TrainOptions, watch: Watch) -> Training:
-    """Train the MLP and count its right answers on the test images.
+    """Train a network and count its right answers on the test images.
 
     Writes model.keras, config.yaml and results.json into the output folder. A folder that
     holds the model of these very options already is taken as it is, unless ``retrain``.
@@ -48,8 +49,9 @@ def train(options: TrainOptions, watch: Watch) -> Training:
         watch.note(f"Replacing {folder / MODEL_FILE}, which was trained with other options.")
     images = load_images(options.data, "train", options.limit, options.reading())
     _check_trainable(images, test)
-    model = build_mlp(
-        options.hidden,
+    model = build_network(
+        options.architecture,
+        hidden=options.hidden,
         dropout=options.dropout,
         head=options.head,
         seed=options.seed,
@@ -127,6 +129,8 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
         document = json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8"))
         model = ModelSource(**document["model"])
         if before.what_is_learned() != options.what_is_learned():
+            return None
+        if options.architecture not in ARCHITECTURES:  # a function, which may have changed
             return None
         if document["versions"] != versions():
             return None

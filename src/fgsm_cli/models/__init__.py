@@ -11,16 +11,18 @@ gradient with it. So every classifier is used through its logits:
 is what every other room works with.
 """
 
+from .architectures import build_cnn, build_mlp, build_network, save_model
 from .classifier import Classifier, Model, logits
 from .inspection import inspect
 from .loading import Loading, load_classifier
-from .mlp import build_mlp, save_model
 
 __all__ = [
     "Classifier",
     "Loading",
     "Model",
+    "build_cnn",
     "build_mlp",
+    "build_network",
     "inspect",
     "load_classifier",
     "logits",
