@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help attack test lint format bench schema clean
+.PHONY: help attack test lint format bench reproduce schema clean
 
 help:
 	@echo 'make attack   set up .venv, train the built-in model if absent, attack it, report'
@@ -14,6 +14,7 @@ help:
 	@echo 'make lint     ruff (rules and format) and mypy (strict, on src)'
 	@echo 'make format   put the code into the house format'
 	@echo 'make bench    measure speed against Foolbox, ART and CleverHans'
+	@echo 'make reproduce run the experiments of the literature again, all of them'
 	@echo 'make schema   write docs/experiment.schema.json anew from the options'
 	@echo 'make clean    remove .venv and caches; runs/ is kept'
 
@@ -34,6 +35,9 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+reproduce: $(VENV)/.runtime
+	$(BIN)/fgsm reproduce --all
 
 schema: $(VENV)/.runtime
 	$(BIN)/fgsm schema > docs/experiment.schema.json

@@ -50,6 +50,8 @@ def test_counts_are_those_of_a_plain_calculation(name, classifier, images):
     assert result.flipped == (right & ~still).sum()
     assert result.success_rate == (right & ~still).sum() / right.sum()
     assert result.linf_max == pytest.approx(0.08, abs=1e-6)
+    shares = tf.nn.softmax(classifier(perturb(classifier, x, y, attack))).numpy()[~still]
+    assert result.error_confidence == pytest.approx(shares.max(axis=1).mean(), abs=1e-5)
     # The ratio of logits is constant, and its gradient zero, where the label comes third.
     assert result.gradients.zero <= (0 if attack.loss != "dlr" else 1000 - right.sum())
     assert result.gradients.not_finite == result.gradients.partly_zero == 0

@@ -278,6 +278,31 @@ def verify(
     return DONE if record.agrees else GATE_FAILED
 
 
+@app.command(help="Run experiments of the literature again, beside the published figures.")
+def reproduce(
+    experiments: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="NAME ...", help="Which; without any, those that take seconds."),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All of them, which takes about an hour.")
+    ] = False,
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="DIR", help="Folder, with one for each.")
+    ] = "runs/papers",
+    format: Format = "table",
+) -> int:
+    """Reproduce published figures; exit code 1 if one lies outside its range."""
+    options = build(Options, {"format": format, "output": output}, {"format": "--format"})
+    with watched() as watch:
+        from .. import reproduction
+
+        chosen = reproduction.names() if everything else (experiments or reproduction.QUICK)
+        record = reproduction.reproduce(chosen, watch, str(options.output))
+    show([("reproduce", record)], options.format, record.as_dict())
+    return DONE if record.agrees else GATE_FAILED
+
+
 @app.command()
 def schema() -> int:
     """Print the JSON schema of an experiment file, for editors."""

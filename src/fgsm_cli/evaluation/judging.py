@@ -27,6 +27,7 @@ from . import doubts
 from .measure import (
     Flags,
     Outcome,
+    Scored,
     check_budget,
     count,
     gradient_of,
@@ -214,17 +215,17 @@ class _Referee:
         outcome = self.outcomes[position]
         idle = tf.equal(aim, y) & (attack.target is not None)
         x_adv = tf.where(like(idle, x), x, x_adv)
-        found = score_of(self.classifier, attack.norm)(x, x_adv, y, aim)
-        still, hit, answer, lost, distance, linf, low, high = (part.numpy() for part in found)
-        check_budget(attack, distance[~lost], low, high)
-        chosen = every | (~still if attack.target is None else hit)
+        found = Scored.of(score_of(self.classifier, attack.norm)(x, x_adv, y, aim))
+        check_budget(attack, found.distance[~found.lost], found.lowest, found.highest)
+        chosen = every | (~found.still if attack.target is None else found.hit)
         at = indices[chosen]
-        outcome.still[at], outcome.hit[at] = still[chosen], (hit & ~idle)[chosen]
-        outcome.idle[at], outcome.lost[at] = idle.numpy()[chosen], lost[chosen]
-        outcome.changed[at] = (answer != self.clean.answers[indices])[chosen]
-        outcome.distance[at], outcome.linf[at] = distance[chosen], linf[chosen]
+        outcome.still[at], outcome.lost[at] = found.still[chosen], found.lost[chosen]
+        outcome.hit[at], outcome.idle[at] = (found.hit & ~idle)[chosen], idle.numpy()[chosen]
+        outcome.changed[at] = (found.answer != self.clean.answers[indices])[chosen]
+        outcome.confidence[at] = found.confidence[chosen]
+        outcome.distance[at], outcome.linf[at] = found.distance[chosen], found.linf[chosen]
         if self.keep and len(at):
-            kept = tf.where(like(lost, x), x, x_adv)  # what is no number is kept as it was
+            kept = tf.where(like(found.lost, x), x, x_adv)  # what is no number is kept as it was
             self.keep(position, at, kept.numpy()[chosen])
 
 
@@ -242,6 +243,7 @@ def _result(contest: Contest, outcome: Outcome, clean: _Clean, *, labelled: bool
         adversarial_correct=count(outcome.still) if labelled else None,
         flipped=count(clean.right & ~outcome.still) if labelled else None,
         changed=count(outcome.changed),
+        error_confidence=outcome.error_confidence if labelled else None,
         target_hits=count(outcome.hit) if targeted else None,
         target_is_label=count(outcome.idle) if targeted else None,
         gradients=health,

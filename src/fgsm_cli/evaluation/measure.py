@@ -7,7 +7,7 @@ still, *_ = score_of(classifier, "linf")(x, x_adv, y, y)
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,25 @@ Flags = NDArray[np.bool_]
 BUDGET_TOLERANCE = 1e-6
 
 
+class Scored(NamedTuple):
+    """What became of a batch: by sample, and over all that are finite the extreme pixels."""
+
+    still: Any  # classified right
+    hit: Any  # classified as the aim
+    answer: Any
+    confidence: Any  # the answer's probability
+    lost: Any  # no finite numbers
+    distance: Any  # in the attack's norm
+    linf: Any
+    lowest: Any
+    highest: Any
+
+    @classmethod
+    def of(cls, found: "Scored") -> "Scored":
+        """The same as arrays."""
+        return cls(*(part.numpy() for part in found))
+
+
 @dataclass
 class Outcome:
     """What became of each image under one contest."""
@@ -34,6 +53,7 @@ class Outcome:
     idle: Flags  # its target is its label: left alone, and counted apart
     lost: Flags  # came out as no finite numbers
     changed: Flags  # classified otherwise than before
+    confidence: NDArray[np.float64]  # the answer's probability
     distance: NDArray[np.float64]  # in the attack's norm
     linf: NDArray[np.float64]
 
@@ -41,7 +61,14 @@ class Outcome:
     def of(cls, n: int) -> "Outcome":
         """Nothing known yet of n images."""
         still, hit, idle, lost, changed = (np.zeros(n, bool) for _ in range(5))
-        return cls(still, hit, idle, lost, changed, np.zeros(n), np.zeros(n))
+        numbers = (np.zeros(n) for _ in range(3))
+        return cls(still, hit, idle, lost, changed, *numbers)
+
+    @property
+    def error_confidence(self) -> float | None:
+        """The mean probability that the model gives its wrong answers; None if there is none."""
+        wrong = self.confidence[~self.still & ~self.lost]
+        return float(wrong.mean()) if len(wrong) and np.isfinite(wrong).all() else None
 
     def standing(self, attack: Attack) -> NDArray[np.intp]:
         """The images that the attack has not yet where it wants them."""
@@ -100,11 +127,7 @@ def gradient_of(classifier: Classifier, loss: Loss) -> Any:
 
 @functools.lru_cache(maxsize=16)
 def score_of(classifier: Classifier, norm: Norm) -> Any:
-    """Compiled: (x, x_adv, y, aim) -> what became of each sample, distances in float64:
-
-    right, at the aim, the answer, not finite, distance, Linf; and over all that are finite the
-    lowest and the highest pixel.
-    """
+    """Compiled: (x, x_adv, y, aim) -> ``Scored``, with distances in float64."""
 
     @compiled
     def score(x: Any, x_adv: Any, y: Any, aim: Any) -> Any:
@@ -115,10 +138,11 @@ def score_of(classifier: Classifier, norm: Norm) -> Any:
         answer = tf.argmax(scores, axis=1)
         moved = tf.cast(flat, tf.float64) - tf.cast(tf.reshape(x, tf.shape(flat)), tf.float64)
         linf = tf.reduce_max(tf.abs(moved), axis=1)
-        return (
+        return Scored(
             tf.equal(answer, y) & sure,
             tf.equal(answer, aim) & sure,
             answer,
+            tf.reduce_max(tf.nn.softmax(scores), axis=1),
             lost,
             linf if norm == "linf" else NORMS[norm].size(moved),
             linf,

@@ -11,7 +11,7 @@ from ..family import Norm
 from ..models import Classifier
 from ..results import AttackResult
 from ..training import Progress
-from .measure import BUDGET_TOLERANCE, Outcome, count, look_at, score_of
+from .measure import BUDGET_TOLERANCE, Outcome, Scored, count, look_at, score_of
 
 
 def judge_examples(
@@ -31,12 +31,12 @@ def judge_examples(
         part = slice(start, start + batch_size)
         x_adv, y = tf.constant(examples.pixels(part)), tf.constant(examples.labels[part])
         x = tf.constant(examples.clean_pixels(part)) if known else x_adv
-        still, _, _, lost, distance, linf, low, high = (
-            one.numpy() for one in score(x, x_adv, y, y)
-        )
-        outcome.still[part], outcome.lost[part] = still, lost
-        outcome.distance[part], outcome.linf[part] = distance, linf
-        lowest, highest = min(lowest, float(low)), max(highest, float(high))
+        found = Scored.of(score(x, x_adv, y, y))
+        outcome.still[part], outcome.lost[part] = found.still, found.lost
+        outcome.confidence[part] = found.confidence
+        outcome.distance[part], outcome.linf[part] = found.distance, found.linf
+        lowest = min(lowest, float(found.lowest))
+        highest = max(highest, float(found.highest))
         if known:
             right[part] = look(x, y)[1].numpy()
         progress("Scoring", min(start + batch_size, n), n, "")
@@ -47,6 +47,7 @@ def judge_examples(
         adversarial_correct=count(outcome.still),
         flipped=count(right & ~outcome.still) if known else None,
         changed=None,
+        error_confidence=outcome.error_confidence,
         target_hits=None,
         target_is_label=None,
         gradients=None,

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from ..results import Audit, Comparison, Curve, Judgement, Transfer, Verification
+from ..results import Audit, Comparison, Curve, Judgement, Reproduction, Transfer, Verification
 from .views import Shown
 
+Listing = Comparison | Verification | Audit | Transfer | Reproduction
 Named = Sequence[tuple[str, Shown]]
 
 CSV_COLUMNS = (
@@ -52,7 +53,7 @@ def as_csv(records: Named) -> str:
     """
     text = io.StringIO()
     [(_, only)] = records if len(records) == 1 else [("", None)]
-    if isinstance(only, Comparison | Verification | Audit | Transfer):
+    if isinstance(only, Listing):
         listed = _listed(only)
         columns = [field.name for field in fields(listed[0])]
         plain = csv.DictWriter(text, columns, lineterminator="\n")
@@ -77,11 +78,13 @@ def as_csv(records: Named) -> str:
     return text.getvalue()
 
 
-def _listed(record: Comparison | Verification | Audit | Transfer) -> Sequence[Any]:
+def _listed(record: Listing) -> Sequence[Any]:
     if isinstance(record, Comparison):
         return record.pairs
     if isinstance(record, Transfer):
         return record.crossings
+    if isinstance(record, Reproduction):
+        return record.figures
     return record.checks if isinstance(record, Verification) else record.findings
 
 

@@ -10,6 +10,7 @@ from ..results import (
     Comparison,
     Curve,
     Judgement,
+    Reproduction,
     Training,
     Transfer,
     Verification,
@@ -19,7 +20,7 @@ from .judgement import judgement_view
 from .text import count, counts, interval, percent, short
 from .view import View
 
-Shown = Record | Comparison | Verification
+Shown = Record | Comparison | Verification | Reproduction
 
 
 def training_view(record: Training) -> View:
@@ -178,6 +179,38 @@ def transfer_view(record: Transfer) -> View:
     )
 
 
+def reproduction_view(record: Reproduction) -> View:
+    """Published and measured figures side by side."""
+    outside = [one for one in record.figures if not one.agrees]
+    took = ", ".join(f"{name} {seconds:,.0f} s" for name, seconds in record.seconds.items())
+    verdict = (
+        f"{len(outside)} of {len(record.figures)} figures lie outside their range."
+        if outside
+        else f"All {len(record.figures)} figures lie in their range."
+    )
+    return View(
+        "The literature, run again",
+        took,
+        [
+            ("figure", "published", "measured", "expected", ""),
+            *(
+                (
+                    f"{one.experiment}: {one.what}",
+                    percent(one.published),
+                    percent(one.measured),
+                    f"{100 * one.low:.0f} to {100 * one.high:.0f} %",
+                    "ok" if one.agrees else "NO",
+                )
+                for one in record.figures
+            ),
+        ],
+        (
+            *dict.fromkeys(f"{one.experiment}: {one.note}." for one in record.figures if one.note),
+            verdict,
+        ),
+    )
+
+
 VIEWS: Mapping[type[Any], Callable[[Any], View]] = {
     Training: training_view,
     Judgement: judgement_view,
@@ -186,6 +219,7 @@ VIEWS: Mapping[type[Any], Callable[[Any], View]] = {
     Comparison: comparison_view,
     Verification: verification_view,
     Transfer: transfer_view,
+    Reproduction: reproduction_view,
 }
 
 

@@ -9,6 +9,7 @@ from .comparison import Check, Comparison, Pair, Verification
 from .counts import ModelSource, Source, rate, versions, wilson_interval
 from .curve import QUANTILES, Curve
 from .judgement import AttackResult, GradientHealth, Judgement, OverSeeds, Worst
+from .reproduction import Reproduced, Reproduction
 from .training import Epoch, Probe, Training
 from .transfer import Crossing, Transfer
 
@@ -28,6 +29,8 @@ __all__ = [
     "OverSeeds",
     "Pair",
     "Probe",
+    "Reproduced",
+    "Reproduction",
     "Source",
     "Training",
     "Transfer",

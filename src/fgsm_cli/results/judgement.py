@@ -97,6 +97,7 @@ class AttackResult:
     gradients: their health; None where none was taken.
     linf_max, distance_max: the farthest a pixel and, in the attack's norm, an image moved,
         measured in float64 on the 0..1 pixel scale.
+    error_confidence: the mean probability that the model gives its wrong answers under attack.
     over_seeds: where the attack was repeated with other seeds; the counts are the first one's.
     """
 
@@ -111,6 +112,7 @@ class AttackResult:
     gradients: GradientHealth | None
     linf_max: float | None
     distance_max: float | None
+    error_confidence: float | None = None
     warnings: tuple[str, ...] = ()
     over_seeds: OverSeeds | None = None
 
@@ -158,6 +160,7 @@ class AttackResult:
             "success_interval": wilson_interval(self.flipped, self.clean_correct),
             "changed": self.changed,
             "changed_rate": rate(self.changed, self.n),
+            "error_confidence": self.error_confidence,
             "target_hits": self.target_hits,
             "target_is_label": self.target_is_label,
             "target_rate": self.target_rate,
