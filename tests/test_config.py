@@ -386,3 +386,36 @@ def test_every_option_has_help_and_a_panel():
             assert field.description, name
             assert isinstance(field.json_schema_extra, dict)
             assert field.json_schema_extra["group"], name
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"mean": "0.5"}, "--mean needs --std; expected both"),
+        ({"std": "0.5"}, "--std needs --mean; expected both"),
+        ({"mean": "0.5", "std": "0"}, "std must be a number, above 0"),
+        ({"mean": "nan", "std": "1"}, "mean must be a number"),
+        ({"mean": "1,2", "std": "1,2,3"}, "as many channels. Received: 2 and 3"),
+        ({"mean": "1", "std": "1", "input_range": "0 1"}, "say the same; expected only one"),
+        ({"output_kind": "argmax"}, "output_kind must be one of logits, softmax"),
+    ],
+)
+def test_a_pixel_range_is_given_once_and_whole(values, sentence):
+    with pytest.raises(FgsmError, match=sentence):
+        build(AttackOptions, values)
+
+
+@pytest.mark.parametrize("mean", ["0.485,0.456,0.406", ["0.485", "0.456", "0.406"], (0.485, 0.456, 0.406)])  # fmt: skip
+def test_one_number_a_channel_in_one_word_or_several(mean):
+    assert build(AttackOptions, {"mean": mean, "std": 1}).mean == (0.485, 0.456, 0.406)
+
+
+def test_a_key_that_python_has_a_word_for_is_a_key_nevertheless(tmp_path):
+    options = build(AttackOptions, {"import": "my.layers"})
+    assert options.import_ == ("my.layers",)
+    again = read_experiment(written(tmp_path, dump_experiment({"attack": options})))["attack"]
+    assert build(AttackOptions, again) == options
+    assert parse_setting("attack.import=[a, b]") == ("attack", "import", ["a", "b"])
+    for wrong in ("import_", "imports"):
+        with pytest.raises(FgsmError, match=f"unknown option '{wrong}'. Did you mean import"):
+            build(AttackOptions, {wrong: "my.layers"})

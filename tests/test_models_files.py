@@ -214,6 +214,15 @@ def test_a_truncated_file_is_damaged(name, share, tmp_path):
         load_classifier(str(path))
 
 
+def test_a_file_with_a_wrong_byte_is_damaged(tmp_path):
+    path = saved(network(), tmp_path)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(FgsmError, match="its archive is damaged: Bad CRC-32"):
+        load_classifier(str(path))
+
+
 def test_missing_files_and_other_folders_are_told_apart(tmp_path):
     with pytest.raises(FgsmError, match="no model at"):
         load_classifier(str(tmp_path / "absent.keras"))

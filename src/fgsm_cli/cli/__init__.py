@@ -152,7 +152,8 @@ def _check_files(options: Any) -> None:
         for name, what in (("model", "model"), ("examples", "adversarial set"))
     ]
     for what, path in named:
-        if path and path != DEFAULT_MODEL and not names_function(path):
+        is_code = what == "model" and names_function(path or "")
+        if path and path != DEFAULT_MODEL and not is_code:
             check_readable(path, what)
 
 

@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FgsmError
@@ -33,12 +33,19 @@ def _own_stderr() -> Any:
     try:
         return os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="backslashreplace")
     except OSError:
-        return None
+        return nullcontext()
 
 
 @contextmanager
 def watched() -> "Iterator[Watch]":
     """Notes and a progress bar on stderr; the bar only where a person watches."""
+    with _own_stderr() as file, _drawn_on(console(stderr=True, file=file)) as watch:
+        yield watch
+
+
+@contextmanager
+def _drawn_on(screen: "Console") -> "Iterator[Watch]":
+    """The same on a console."""
     from rich.progress import (
         BarColumn,
         Progress,
@@ -47,7 +54,6 @@ def watched() -> "Iterator[Watch]":
         TimeRemainingColumn,
     )
 
-    screen = console(stderr=True, file=_own_stderr())
     with Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),

@@ -244,4 +244,8 @@ def reason(error: Exception) -> str:
                 f"it needs the {kind} {name}, which is not part of Keras; expected --import with "
                 "the module that defines it"
             )
+    if isinstance(error, zipfile.BadZipFile):
+        return f"its archive is damaged: {error}"
+    if causes := re.findall(r"Exception encountered: (.+)", text):  # after a whole config
+        return str(causes[-1])[:200]
     return in_one_line(error)
