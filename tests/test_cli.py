@@ -445,7 +445,31 @@ def test_ctrl_c_while_training_leaves_no_file_and_no_bar(tmp_path):
     last = rest[rest.rfind(b"epoch") :]
     assert b"\x1b[2K" in last, "the bar's line is erased"
     assert last.rstrip().endswith((b"Interrupted", b"Interrupted\x1b[0m"))
-    assert os.listdir(tmp_path / "model") == []
+    assert set(os.listdir(tmp_path / "model")) <= {"checkpoint.npz"}
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)]
+)
+def test_a_training_that_is_ended_can_be_gone_on_with(number, code, tmp_path, fgsm):
+    asked = ("train", "--hidden", "8", "--limit", "2000", "--epochs", "200", "--output", "model")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fgsm_cli", *asked], cwd=tmp_path, stderr=subprocess.PIPE
+    )
+    until = time.monotonic() + 120
+    while not (tmp_path / "model/checkpoint.npz").exists() and time.monotonic() < until:
+        time.sleep(0.05)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == code
+    if number != signal.SIGKILL:
+        assert os.listdir(tmp_path / "model") == ["checkpoint.npz"], "nothing half-written"
+    refused(
+        fgsm(*asked[:-2], "-o", "model", "--resume", "--seed", 1), "made with other options: seed"
+    )
+    short = fgsm(*asked, "--resume", "-f", "json")
+    assert len(json.loads(short.stdout)["epochs"]) == 200
+    assert not (tmp_path / "model/checkpoint.npz").exists()
 
 
 def test_a_reader_that_leaves_early_gets_no_traceback(tmp_path, model_file):

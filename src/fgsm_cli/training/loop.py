@@ -176,7 +176,8 @@ def _stretch(
     def run(order: Any, start: Any, stop: Any) -> Any:
         def step(i: Any, loss_sum: Any, correct: Any) -> Any:
             chosen = order[i * batch : (i + 1) * batch]
-            x = (tf.cast(tf.gather(pixels, chosen), tf.float32) - black) / width
+            x = tf.cast(tf.gather(pixels, chosen), tf.float32)
+            x = (x - black if black.any() else x) / width
             y = tf.gather(labels, chosen)
             seed = tf.stack([options.seed % 2**31, tf.cast(optimizer.iterations, tf.int32)])
             losses, scores = step_of(x, y, seed)
