@@ -612,3 +612,17 @@ def test_seeds_repeat_a_random_attack(fgsm, model_file):
     assert over["adversarial_correct"][0] == one["adversarial_correct"]
     alone = json.loads(fgsm(*arguments, "--seed", 7).stdout)
     assert over["adversarial_correct"][2] == alone["adversarial_correct"]
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [("--split", "train"), ("--offset", "30"), ("--balanced",), ("--only", "3,7")],
+    ids=str,
+)
+def test_a_saved_part_of_a_set_is_matched_with_its_own_images(choice, fgsm, model_file):
+    asked = ("-n", "20", "-e", "0.1", "-f", "json", *choice)
+    made = json.loads(fgsm("attack", model_file, "--save", "adv.npz", *asked).stdout)
+    again = fgsm("eval", model_file, "--examples", "adv.npz", "-f", "json", *choice)
+    [found] = json.loads(again.stdout)["results"]
+    for name in ("adversarial_correct", "clean_correct", "linf_max"):
+        assert found[name] == pytest.approx(made[name])

@@ -54,7 +54,7 @@ def test_every_form_comes_back(form, shape, images, tmp_path, monkeypatch):
     np.testing.assert_array_equal(found.labels, some.labels)
     np.testing.assert_array_equal(found.pixels(slice(2, 5)), found.pixels(slice(None))[2:5])
     assert (found.attack, found.epsilon) == (attack, 25 / 255)
-    assert made_from(path) == "mnist"
+    assert made_from(path) == ("mnist", "test")
     assert len(load_examples(path, whole, limit=2)) == 2
     assert list(tmp_path.iterdir()) == [Path(path)], "nothing half-written beside it"
 
@@ -106,7 +106,7 @@ def test_a_set_from_elsewhere_brings_its_own_clean_images(few, images, tmp_path)
 def test_the_image_set_it_was_made_from_is_named(few, tmp_path):
     path = str(tmp_path / "adv.npz")
     save_examples(path, "npz", few.pixels(), few, attack_named(), "abc")
-    assert made_from(path) == "mnist"
+    assert made_from(path) == ("mnist", "test")
     assert load_examples(path, None).clean is None
 
 

@@ -79,15 +79,19 @@ def save_examples(
         epsilon=attack.epsilon,
         attack=asdict(attack),
         data=images.name,
+        split=images.split,
         model_sha256=model_sha256,
     )
     FORMATS[form](path, x_adv, images, about)
 
 
-def made_from(path: str) -> str:
-    """The image set that a saved set says it was made from, by name or path; "" if it does not."""
+def made_from(path: str) -> tuple[str, str]:
+    """The image set that a saved set says it was made from, by name or path, and its split.
+
+    Each is "" where it does not say.
+    """
     with read(path) as (_, about, _):
-        return about.data
+        return about.data, about.split
 
 
 def load_examples(path: str, images: ImageSet | None, limit: int | None = None) -> Examples:

@@ -39,7 +39,7 @@ class About:
     """What a saved set says of itself.
 
     labels, indices: (n,), integers, or None. epsilon: on the 0..1 pixel scale. attack: its
-    settings. data: the name or path of the image set it was made from.
+    settings. data, split: the name or path of the image set it was made from, and which half.
     """
 
     labels: NDArray[Any] | None
@@ -47,6 +47,7 @@ class About:
     epsilon: float | None
     attack: Mapping[str, Any] | None
     data: str
+    split: str
     model_sha256: str
 
     @property
@@ -66,6 +67,7 @@ def _write_npz(path: str, x_adv: Any, images: ImageSet, about: About) -> None:
         "indices": about.indices,
         "attack": np.str_(json.dumps(about.attack)),
         "data": np.str_(about.data),
+        "split": np.str_(about.split),
         "model_sha256": np.str_(about.model_sha256),
     }
     with (
@@ -142,6 +144,7 @@ def _write_manifest(
         "epsilon": about.epsilon,
         "attack": about.attack,
         "data": about.data,
+        "split": about.split,
         "model_sha256": about.model_sha256,
         "files": names,
     }
@@ -201,6 +204,7 @@ def read(path: str) -> Iterator[tuple[Any, About, NDArray[Any] | None]]:
                 epsilon=_epsilon(maybe("epsilon"), path),
                 attack=_settings(maybe("attack")),
                 data="" if maybe("data") is None else str(maybe("data")),
+                split="" if maybe("split") is None else str(maybe("split")),
                 model_sha256=str(maybe("model_sha256") or ""),
             ),
             maybe("x_clean"),
@@ -221,6 +225,7 @@ def _read_folder(folder: Path) -> tuple[Any, About, None]:
                 epsilon=_epsilon(document["epsilon"], str(folder)),
                 attack=document["attack"],
                 data=str(document["data"]),
+                split=str(document.get("split", "")),
                 model_sha256=str(document["model_sha256"]),
             ),
             None,

@@ -34,7 +34,7 @@ def audit(options: AuditOptions, watch: Watch) -> Audit:
         data_source(images),
         options.epsilon,
         findings,
-        warnings=classifier.notes,
+        warnings=(*classifier.notes, *images.notes),
     )
     if folder:
         write(folder, {"audit": options}, record.as_dict())

@@ -5,12 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..config import (
     AttackOptions,
     EvalOptions,
     SaveFormat,
 )
-from ..data import ImageSet, is_named, load_images
+from ..data import ImageSet, Split, is_named, load_images
 from ..evaluation import Contest, Judged, Keep, judge, judge_examples
 from ..examples import digest, load_examples, made_from, room, save_examples
 from ..family import Attack
@@ -169,11 +171,18 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
 
 def _clean_source(path: str, options: EvalOptions) -> ImageSet | None:
     """The whole image set that a saved set was made from: --data if given, else what it names."""
-    data, named = options.data, made_from(path)
-    if data == EvalOptions().data and named and (is_named(named) or Path(named).exists()):
+    default = EvalOptions()
+    data, (named, split) = options.data, made_from(path)
+    if data == default.data and named and (is_named(named) or Path(named).exists()):
         data = named
-    elif data == EvalOptions().data and named not in ("", data):
+    elif data == default.data and named not in ("", data):
         return None
-    return load_images(
-        data, options.split, reading=replace(options.reading(), offset=0, balanced=False)
+    half: Split = "train" if "train" in (options.split, split) else "test"
+    images = load_images(
+        data, half, reading=replace(options.reading(), offset=0, balanced=False, only=())
     )
+    if options.only and images.labels is not None:  # its labels were counted anew
+        anew = np.full(images.labels.max() + 1, -1)
+        anew[list(options.only)] = np.arange(len(options.only))
+        images = replace(images, labels=anew[images.labels])
+    return images
