@@ -289,7 +289,15 @@ def test_the_checkpoint_of_another_training_is_refused(some, tmp_path):
         ({"mix": 0.5}, "--mix needs --adversarial"),
         ({"gradalign": 1}, "--gradalign needs --adversarial"),
         ({"adversarial": "fgsm", "trades_beta": 6}, "needs an attack with a random start"),
-        ({"adversarial": "pgd", "replays": 4}, "goes with --adversarial fgsm alone"),
+        ({"adversarial": "pgd", "replays": 4}, "free training, by --adversarial fgsm"),
+        ({"adversarial": "fgsm", "replays": 4, "mix": 0.5}, "--mix has no effect with --replays"),
+        (
+            {"adversarial": "pgd", "trades_beta": 6, "mix": 0.5},
+            "--mix has no effect with --trades-beta",
+        ),
+        ({"adversarial": "pgd", "noise": 0.1}, "--noise has no effect with --adversarial"),
+        ({"stop_on_collapse": True}, "--stop-on-collapse needs --adversarial"),
+        ({"adversarial": "fgsm", "epsilon": 25}, "grey levels are written 25/255"),
         ({"adversarial": "rfgsm", "steps": 4}, "--steps does not fit rfgsm: one step only"),
     ],
 )

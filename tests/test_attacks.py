@@ -173,7 +173,7 @@ def test_a_known_gradient_moves_as_the_attack_does(classifier, images):
     x, y = images.pixels(0, 100), images.labels[:100]
     gradient = get_grads(classifier, x, y)
     for epsilon in (0.0, 0.03, 0.1, 0.3):
-        swept = mover("linf")(tf.constant(x), gradient, tf.constant(epsilon))
+        swept = mover("linf", x.ndim)(tf.constant(x), gradient, tf.constant(epsilon))
         assert np.array_equal(swept, perturb(classifier, x, y, attack_named(epsilon=epsilon)))
 
 

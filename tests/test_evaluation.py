@@ -117,7 +117,7 @@ def test_an_attack_that_cheats_is_an_error(classifier, images, monkeypatch):
         "left the pixel range": lambda x, *_: x + 0.05,
     }
     for sentence, cheat in cheats.items():
-        monkeypatch.setattr(judging, "mover", lambda norm, cheat=cheat: cheat)
+        monkeypatch.setattr(judging, "mover", lambda *_, cheat=cheat: cheat)
         with pytest.raises(FgsmError, match=sentence):
             judged(classifier, images, attack_named(epsilon=0.1))
 
@@ -147,7 +147,7 @@ def test_images_that_are_no_numbers_are_never_right(classifier, images, monkeypa
     def spoil(x, *_):
         return tf.concat([x[:-3], x[-3:] * float("nan")], axis=0)
 
-    monkeypatch.setattr(judging, "mover", lambda norm: spoil)
+    monkeypatch.setattr(judging, "mover", lambda *_: spoil)
     _, (result,), _ = judged(classifier, few, attack_named(), batch_size=40)
     right = predictions(classifier, few.pixels()) == few.labels
     assert result.adversarial_correct == right[:-3].sum()

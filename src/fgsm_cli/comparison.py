@@ -6,7 +6,8 @@ verify("runs/a", Watch()).agrees        # whether config.yaml still gives result
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,13 @@ from .config import (
     OUTCOMES_FILE,
     RESULTS_FILE,
     SECTIONS,
+    LoadingOptions,
     build,
     command_of,
     read_experiment,
 )
 from .data import open_arrays
-from .errors import FgsmError
+from .errors import FgsmError, in_one_line
 from .experiment import COMMANDS, Watch
 from .results import Check, Comparison, Pair, Verification
 
@@ -37,6 +39,22 @@ def compare(a: str, b: str) -> Comparison:
     Results are paired by attack, norm and epsilon; the clean answers are compared too.
     Raises FgsmError for folders without such results, or from different images.
     """
+    with _undamaged(a, b):
+        return _compared(a, b)
+
+
+@contextmanager
+def _undamaged(*folders: str) -> Iterator[None]:
+    """Tell of a folder whose files do not hold what a run writes."""
+    try:
+        yield
+    except FgsmError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
+        raise FgsmError(f"{' or '.join(folders)} is damaged: {in_one_line(error)}") from None
+
+
+def _compared(a: str, b: str) -> Comparison:
     first, second = _document(a), _document(b)
     for document, folder in ((first, a), (second, b)):
         if document.get("command") not in ("attack", "eval"):
@@ -49,7 +67,19 @@ def compare(a: str, b: str) -> Comparison:
             f"{a} and {b} must be of the same images. "
             f"Received: {_told(first['data'])} and {_told(second['data'])}"
         )
+    if _reading(a, first["command"]) != _reading(b, second["command"]):
+        raise FgsmError(
+            f"{a} and {b} must be of the same images, but they were chosen or read differently "
+            "(--offset, --only, --split, --data-range or the like)"
+        )
+    for document, folder in ((first, a), (second, b)):
+        if document["clean_correct"] is None:
+            raise FgsmError(
+                f"{folder} is of images without labels, where nothing is right or wrong"
+            )
     (right_a, still_a), (right_b, still_b) = _outcomes(a), _outcomes(b)
+    if right_a.shape != right_b.shape or {len(right_a)} != {still_a.shape[1], still_b.shape[1]}:
+        raise ValueError("outcomes of other lengths")
     names_a, names_b = _names(first), _names(second)
     shared = [name for name in names_a if name in names_b]
     pairs = [_pair("clean", right_a, right_b)]
@@ -73,7 +103,22 @@ def _pair(what: str, a: NDArray[np.bool_], b: NDArray[np.bool_]) -> Pair:
 
 def _names(document: Mapping[str, Any]) -> list[str]:
     attacks = [one["attack"] for one in document.get("results", [document])]
-    return [f"{one['name']} {one['norm']} {one['epsilon']:.6g}" for one in attacks if one]
+    return [_name(one) for one in attacks if one]
+
+
+def _name(attack: Mapping[str, Any]) -> str:
+    name = f"{attack['name']} {attack['norm']} {attack['epsilon']:.4g}"
+    if attack.get("target") is not None:
+        name += f" target {attack['target']}"
+    return f"{name} on predicted labels" if attack.get("labels") == "predicted" else name
+
+
+def _reading(folder: str, command: str) -> Any:
+    """How the images of a run were chosen and read."""
+    sections = read_experiment(str(Path(folder) / CONFIG_FILE))
+    options = build(SECTIONS[command], sections[command])
+    assert isinstance(options, LoadingOptions)
+    return options.split, options.reading()
 
 
 def _told(data: Mapping[str, Any]) -> str:
@@ -101,6 +146,20 @@ def _document(folder: str) -> dict[str, Any]:
     return document
 
 
+def _differences(what: str, recorded: Any, found: Any) -> list[Check]:
+    """One check where both agree; else one for each value inside that does not."""
+    if recorded == found:
+        return [Check(what, recorded, found)]
+    inside: list[Check] = []
+    if isinstance(recorded, dict) and isinstance(found, dict):
+        for key in {**recorded, **found}:
+            inside += _differences(f"{what}.{key}", recorded.get(key), found.get(key))
+    elif isinstance(recorded, list) and isinstance(found, list) and len(recorded) == len(found):
+        for place, (then, now) in enumerate(zip(recorded, found, strict=True)):
+            inside += _differences(f"{what}[{place}]", then, now)
+    return [check for check in inside if not check.agrees] or [Check(what, recorded, found)]
+
+
 def _models(document: Mapping[str, Any]) -> list[Any]:
     return document["models"] if "models" in document else [document["model"]]
 
@@ -112,8 +171,15 @@ def verify(folder: str, watch: Watch) -> Verification:
     fresh run that writes nowhere near the old one. Other versions of the libraries are told.
     Raises FgsmError for a folder that holds no finished run.
     """
+    with _undamaged(folder):
+        return _verified(folder, watch)
+
+
+def _verified(folder: str, watch: Watch) -> Verification:
     document = _document(folder)
     sections = read_experiment(str(Path(folder) / CONFIG_FILE))
+    if not [name for name in sections if name != "run"]:
+        raise FgsmError(f"{folder} holds nothing to verify: its {CONFIG_FILE} has no section")
     checks: list[Check] = []
     warnings: list[str] = []
     for name in (name for name in sections if name != "run"):
@@ -135,11 +201,9 @@ def verify(folder: str, watch: Watch) -> Verification:
         if recorded["data"]["sha256"] is not None:
             digests = (one["data"]["sha256"] for one in (recorded, fresh))
             checks.append(Check(f"{name}: sha256 of {recorded['data']['path']}", *digests))
-        checks += [
-            Check(f"{name}: {key}", value, fresh.get(key))
-            for key, value in recorded.items()
-            if key not in _NOT_COMPARED
-        ]
+        for key in {**recorded, **fresh}:
+            if key not in _NOT_COMPARED:
+                checks += _differences(f"{name}: {key}", recorded.get(key), fresh.get(key))
         warnings += [
             f"{library} was {before} then and is {fresh['versions'].get(library)} now"
             for library, before in recorded.get("versions", {}).items()

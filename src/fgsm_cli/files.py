@@ -8,11 +8,12 @@ has finished is the file renamed into place. A failure leaves the old file as it
 """
 
 import contextlib
+import glob
 import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from .errors import FgsmError
@@ -30,6 +31,7 @@ def whole_file(target: str | Path) -> Iterator[Path]:
     temporary = place.with_name(f".{place.stem}.{os.getpid()}{place.suffix}")
     try:
         make_folder(place.parent)
+        _clear_left_over(place)
         yield temporary
         temporary.replace(place)
     except OSError as error:
@@ -37,6 +39,33 @@ def whole_file(target: str | Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
+
+
+def _clear_left_over(place: Path) -> None:
+    """Take away what a process that was killed had half-written for the same file."""
+    for left in place.parent.glob(f".{glob.escape(place.stem)}.*{glob.escape(place.suffix)}"):
+        number = left.name[len(place.stem) + 2 : len(left.name) - len(place.suffix)]
+        if number.isdigit() and not _is_running(int(number)):
+            with contextlib.suppress(OSError):
+                left.unlink()
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def within(path: str | Path, folder: str | Path) -> bool:
+    """Whether a path is a folder or lies somewhere in it, links followed."""
+    return Path(os.path.realpath(folder)) in (
+        place := Path(os.path.realpath(path)),
+        *place.parents,
+    )
 
 
 def make_folder(folder: str | Path) -> Path:
@@ -73,7 +102,7 @@ def check_readable(path: str, what: str) -> None:
         raise FgsmError(f"cannot read the {what} {path}: no permission")
 
 
-def same_file(a: str, b: str) -> bool:
+def same_file(a: str | Path, b: str | Path) -> bool:
     """Whether two paths lead to one existing file."""
     return Path(a).exists() and Path(b).exists() and Path(a).samefile(b)
 
@@ -103,14 +132,14 @@ def sha256_of_all(paths: Sequence[str]) -> str:
 
 
 @contextlib.contextmanager
-def whole_folder(target: str | Path, mark: str) -> Iterator[Path]:
+def whole_folder(target: str | Path, ours: Callable[[Path], bool]) -> Iterator[Path]:
     """A folder to fill, renamed to ``target`` when the block ends well.
 
-    One that is there already is replaced if it holds a file named ``mark``, or nothing.
+    One that is there already is replaced if it holds nothing, or nothing but what is ``ours``.
     Raises FgsmError for any other, and where the target cannot be written.
     """
     place = Path(os.path.realpath(target))
-    check_replaceable(target, mark)
+    check_replaceable(target, ours)
     temporary = place.with_name(f".{place.name}.{os.getpid()}")
     try:
         make_folder(place.parent)
@@ -125,10 +154,12 @@ def whole_folder(target: str | Path, mark: str) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def check_replaceable(target: str | Path, mark: str) -> None:
+def check_replaceable(target: str | Path, ours: Callable[[Path], bool]) -> None:
     """Raise FgsmError for a folder of other things, which ``whole_folder`` would not replace."""
     place = Path(target)
     if place.is_file():
         raise FgsmError(f"cannot write the folder {target}: it is a file")
-    if place.is_dir() and any(place.iterdir()) and not (place / mark).exists():
-        raise FgsmError(f"cannot replace the folder {target}: it holds other things (no {mark})")
+    if place.is_dir() and any(place.iterdir()) and not ours(place):
+        raise FgsmError(
+            f"cannot replace the folder {target}: it holds other things than a saved set"
+        )

@@ -27,15 +27,22 @@ def heat_map(record: Transfer, path: str) -> None:
         figure = Figure(figsize=(wide, high), layout="constrained")
         axes = figure.subplots()
         image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
-        axes.set_xticks(range(len(record.targets)), record.targets, rotation=30, ha="right")
-        axes.set_yticks(range(len(record.sources)), record.sources)
+        axes.set_xticks(
+            range(len(record.targets)), record.targets, rotation=30, ha="right", parse_math=False
+        )
+        axes.set_yticks(range(len(record.sources)), record.sources, parse_math=False)
         axes.set_xlabel("judged on")
         axes.set_ylabel("crafted on")
-        axes.set_title(f"{record.attack.row.title}, epsilon {record.attack.epsilon:.4g}")
+        axes.set_title(
+            f"{record.attack.row.title}, {record.attack.norm.capitalize()}, "
+            f"epsilon {record.attack.epsilon:.4g}: accuracy on {record.n:,} images (%)"
+        )
         for row, values in enumerate(shares):
             for column, share in enumerate(values):
                 colour = "white" if share < _DARK else "black"
                 axes.text(column, row, f"{100 * share:.1f}", ha="center", va="center", color=colour)
-        figure.colorbar(image, label="accuracy")
+        figure.colorbar(image, format=lambda share, _: f"{100 * share:.0f} %")
         with whole_file(path) as temporary:
-            figure.savefig(temporary, metadata={"Date": None} if path.endswith(".svg") else None)
+            figure.savefig(
+                temporary, dpi=300, metadata={"Date": None} if path.endswith(".svg") else None
+            )

@@ -7,7 +7,6 @@ every error message read it from there.
     'a whole number, at least 1'
 """
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -32,6 +31,9 @@ def _fraction(value: Any) -> Any:
     return value
 
 
+_FAR = 1e9
+
+
 def _ends(value: Any) -> Any:
     """Read '0,255', '0:255', '0 255' or [0, 255] as two numbers, the lower first."""
     if isinstance(value, list | tuple) and len(value) == 1:
@@ -42,8 +44,8 @@ def _ends(value: Any) -> Any:
     ):
         raise ValueError("not two numbers")
     low, high = (float(number(part)) for part in parts)
-    if not (low < high and math.isfinite(low) and math.isfinite(high)):
-        raise ValueError("not finite, or not in order")
+    if not (low < high and abs(low) < _FAR and abs(high) < _FAR):
+        raise ValueError("too far, or not in order")
     return low, high
 
 

@@ -184,11 +184,12 @@ def _crafter(model: Model, kind: Kind, shape: tuple[int | None, ...], dtype: Any
 
 
 @functools.lru_cache(maxsize=16)
-def mover(norm: Norm) -> Any:
-    """The compiled step of a direct attack: (x, gradient, length) -> x_adv.
+def mover(norm: Norm, rank: int) -> Any:
+    """The compiled step of a direct attack: (x, gradient, length) -> x_adv, for images of a rank.
 
     All that is left to do once the gradient is known; a sweep over epsilon needs no more.
     """
+    del rank  # only what is of one rank shares a graph
 
     @compiled
     def move(x: Any, gradient: Any, length: Any) -> Any:

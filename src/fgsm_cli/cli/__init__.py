@@ -189,6 +189,8 @@ def _run(given: dict[str, Any]) -> int:
         with watched() as watch:  # one a section: its bar is gone before its result is shown
             from .. import experiment
 
+            if not records:
+                experiment.output_folder(options.output, "run")
             record = experiment.COMMANDS[command_of(name)](section_options, watch)
         if options.format == "table":
             if records:

@@ -174,6 +174,12 @@ def resolve_experiment(
         elif trained:
             values.setdefault("model", trained[-1])
         options = build(_options_of(name, ""), values)
+        for other, theirs in resolved.items():
+            if options.output and options.output == theirs.output:
+                raise FgsmError(
+                    f"the sections {other} and {name} have one output; expected a folder for each. "
+                    f"Received: {options.output}"
+                )
         if isinstance(options, TrainOptions):
             trained.append(str(Path(options.output) / MODEL_FILE))
         resolved[name] = options

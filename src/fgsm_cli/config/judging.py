@@ -1,6 +1,7 @@
 """The options of the commands that try a model on images."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from ..errors import FgsmError
@@ -231,7 +232,7 @@ class EvalOptions(_Judging):
             ignored = [
                 name
                 for name, field in type(self).model_fields.items()
-                if field.json_schema_extra["group"] == "Attack"  # type: ignore[index]
+                if (name in ("offset", "balanced") or field.json_schema_extra["group"] == "Attack")  # type: ignore[index]
                 and getattr(self, name) != field.default
             ]
             if ignored:
@@ -323,5 +324,5 @@ class TransferOptions(LoadingOptions, _Attacking):
             raise FgsmError(f"transfer needs two models or more. Received: {len(self.models)}")
         if len(set(self.models)) < len(self.models):
             raise FgsmError(f"transfer needs different models. Received: {', '.join(self.models)}")
-        if self.plot and not self.plot.endswith((".svg", ".pdf", ".png")):
+        if self.plot and Path(self.plot).suffix not in (".svg", ".pdf", ".png"):
             raise FgsmError(f"--plot must name a .svg, .pdf or .png file. Received: {self.plot!r}")

@@ -140,6 +140,7 @@ class TrainOptions(SectionOptions):
                 "replays",
                 "trades_beta",
                 "gradalign",
+                "stop_on_collapse",
             ):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     raise FgsmError(f"--{name.replace('_', '-')} needs --adversarial ATTACK")
@@ -150,8 +151,23 @@ class TrainOptions(SectionOptions):
                 "--trades-beta needs an attack with a random start, such as pgd: at the image "
                 f"itself its loss has no gradient. Received: {self.adversarial}"
             )
-        if self.replays > 1 and (self.adversarial != "fgsm" or self.trades_beta or self.gradalign):
-            raise FgsmError("--replays is free training: it goes with --adversarial fgsm alone")
+        for given, what, without in (
+            (self.replays > 1, "--replays", ("mix", "trades_beta", "gradalign", "step_size")),
+            (self.trades_beta > 0, "--trades-beta", ("mix",)),
+            (True, "--adversarial", ("noise",)),
+        ):
+            for name in without:
+                if given and getattr(self, name) != type(self).model_fields[name].default:
+                    raise FgsmError(f"--{name.replace('_', '-')} has no effect with {what}")
+        if self.replays > 1 and self.adversarial != "fgsm":
+            raise FgsmError(
+                f"--replays is free training, by --adversarial fgsm. Received: {self.adversarial}"
+            )
+        if self.epsilon > 1 and (self.norm or row.norm) == "linf":
+            raise FgsmError(
+                "--epsilon counts on the 0..1 pixel scale; grey levels are written "
+                f"{self.epsilon:g}/255. Received: {self.epsilon:g}"
+            )
         if self.steps and self.steps > 1 and row.steps == 1:
             raise FgsmError(f"--steps does not fit {self.adversarial}: one step only")
 

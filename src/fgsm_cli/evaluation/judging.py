@@ -186,7 +186,7 @@ class _Referee:
                 self.clean.gradients.setdefault(key, _Gradients()).add(*health)
             if attack.is_direct:
                 length = step_length(attack, x.dtype)
-                x_adv = mover(attack.norm)(x, gradients[key], length)
+                x_adv = mover(attack.norm, x.shape.rank)(x, gradients[key], length)
             else:
                 x_adv = craft(self.classifier, x, aim, attack, indices, self.seed)
             self._write(position, attack, indices, x, x_adv, y, aim, every=True)

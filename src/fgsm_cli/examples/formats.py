@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..config import SaveFormat
 from ..data import ImageSet, find_array, open_arrays
 from ..data.npy import stored_npy
-from ..errors import FgsmError
+from ..errors import FgsmError, in_one_line
 from ..family import Norm
 from ..files import sha256, whole_file, whole_folder
 from .lattice import to_grey_levels
@@ -98,7 +98,7 @@ def _write_npy(path: str, x_adv: Any, images: ImageSet, about: About) -> None:
     rows = max(1, SHARD_BYTES // (4 * math.prod(x_adv.shape[1:])))
     starts = range(0, len(x_adv), rows)
     names = [f"x_adv-{place:05}.npy" for place in range(len(starts))]
-    with whole_folder(path, MANIFEST_FILE) as folder:
+    with whole_folder(path, is_saved_set) as folder:
         for name, start in zip(names, starts, strict=True):
             np.save(folder / name, x_adv[start : start + rows])
         _write_manifest(folder, "npy", x_adv.shape, names, about)
@@ -109,7 +109,7 @@ def _write_png(path: str, x_adv: Any, images: ImageSet, about: About) -> None:
 
     arrange = _as_picture(x_adv.shape[1:], path)
     names = []
-    with whole_folder(path, MANIFEST_FILE) as folder:
+    with whole_folder(path, is_saved_set) as folder:
         for start in range(0, len(x_adv), _BLOCK):
             levels = to_grey_levels(
                 x_adv[start : start + _BLOCK],
@@ -155,7 +155,7 @@ def _as_picture(shape: tuple[int, ...], path: str) -> Callable[[NDArray[Any]], N
     """How an image of this shape becomes (height, width) or (height, width, 3)."""
     if len(shape) == 3 and shape[0] == 3 != shape[2]:
         return lambda image: np.ascontiguousarray(image.transpose(1, 2, 0))
-    sides = [side for side in shape if side != 1]
+    sides = list(shape) if len(shape) == 2 else [side for side in shape if side != 1]
     if len(sides) == 1 and math.isqrt(sides[0]) ** 2 == sides[0]:
         sides = [math.isqrt(sides[0])] * 2
     if len(sides) == 2 or (len(sides) == 3 and sides[2] == 3):
@@ -170,6 +170,24 @@ def _from_picture(shape: tuple[int, ...]) -> Callable[[NDArray[Any]], NDArray[An
     if len(shape) == 3 and shape[0] == 3 != shape[2]:
         return lambda picture: picture.transpose(2, 0, 1)
     return lambda picture: picture.reshape(shape)
+
+
+def is_saved_set(folder: Path) -> bool:
+    """Whether a folder holds a saved set, and not a single file beside."""
+    try:
+        document = json.loads((folder / MANIFEST_FILE).read_text(encoding="utf-8"))
+        known = {MANIFEST_FILE, "y.npy", "indices.npy", *document["files"]}
+        assert document["format"] in ("npy", "png")
+    except (OSError, ValueError, KeyError, TypeError, AssertionError):
+        return False
+    found = (one for one in folder.rglob("*") if not one.is_dir())
+    return all(one.relative_to(folder).as_posix() in known for one in found)
+
+
+def check_form(form: SaveFormat, shape: tuple[int, ...], path: str) -> None:
+    """Raise FgsmError for images that the form cannot hold."""
+    if form == "png":
+        _as_picture(shape, path)
 
 
 def digest(path: str) -> str:
@@ -233,9 +251,10 @@ def _read_folder(folder: Path) -> tuple[Any, About, None]:
     except FileNotFoundError as error:
         missing = Path(error.filename or "").name
         raise FgsmError(f"{folder} is no saved adversarial set: it holds no {missing}") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise FgsmError(f"the saved set {folder} is damaged: {reason}") from None
+    except FgsmError:
+        raise
+    except Exception as error:  # what was edited by hand fails in every way there is
+        raise FgsmError(f"the saved set {folder} is damaged: {in_one_line(error)}") from None
 
 
 def _read_npy(folder: Path, names: list[str], shape: tuple[int, ...]) -> Any:
@@ -250,11 +269,16 @@ def _read_png(folder: Path, names: list[str], shape: tuple[int, ...]) -> Any:
     from PIL import Image
 
     arrange = _from_picture(shape[1:])
-    images = np.empty(shape, np.uint8)
-    for place, name in enumerate(names):
+    if len(names) != shape[0]:
+        raise ValueError(f"expected {shape[0]} files, found {len(names)}")
+    mode = "RGB" if len(shape) == 4 and 3 in (shape[1], shape[-1]) else "L"
+    images = []
+    for name in names:
         with Image.open(folder / name) as picture:
-            images[place] = arrange(np.asarray(picture))
-    return images
+            if picture.mode.startswith(("I", "F")):
+                raise ValueError(f"{name} has more than 8 bits")
+            images.append(arrange(np.asarray(picture.convert(mode))))
+    return np.stack(images)
 
 
 @dataclass(frozen=True, eq=False)

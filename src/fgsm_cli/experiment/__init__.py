@@ -7,7 +7,7 @@ Nothing here knows the screen: what goes on is told to a ``Watch``.
 
 from .auditing import audit
 from .commands import COMMANDS, Record
-from .folders import write_run
+from .folders import output_folder, write_run
 from .judging import attack, evaluate
 from .tracing import curve
 from .training import train
@@ -22,6 +22,7 @@ __all__ = [
     "audit",
     "curve",
     "evaluate",
+    "output_folder",
     "train",
     "transfer",
     "write_run",

@@ -18,7 +18,7 @@ from .watch import Watch
 
 def audit(options: AuditOptions, watch: Watch) -> Audit:
     """Check whether the model's accuracy under attack can be trusted."""
-    folder = output_folder(options.output, "audit")
+    folder = output_folder(options.output, "audit", (options.model, options.data))
     classifier, images = subject(options, watch)
     findings = run_checks(
         classifier,

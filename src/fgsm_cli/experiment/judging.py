@@ -14,7 +14,7 @@ from ..config import (
 )
 from ..data import ImageSet, Split, is_named, load_images
 from ..evaluation import Contest, Judged, Keep, judge, judge_examples
-from ..examples import digest, load_examples, made_from, room, save_examples
+from ..examples import check_form, digest, load_examples, made_from, room, save_examples
 from ..family import Attack
 from ..models import Classifier
 from ..results import (
@@ -30,11 +30,13 @@ from .watch import Watch
 
 def attack(options: AttackOptions, watch: Watch) -> Judgement:
     """Attack a model with one attack; keep the adversarial set if asked to."""
-    folder = output_folder(options.output, "attack")
+    folder = output_folder(options.output, "attack", (options.model, options.data))
     target = options.target_set
     if target:
         check_target(*target, (options.model, options.data))
     classifier, images = subject(options, watch)
+    if target:
+        check_form(target[1], images.shape, target[0])
     kept = room(images.images.shape, target[0]) if target else None
 
     def keep(_: int, indices: Any, x_adv: Any) -> None:
@@ -126,7 +128,8 @@ def _judged(
 
 def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
     """Judge a model under attacks at several epsilons, or on a saved adversarial set."""
-    folder = output_folder(options.output, "eval")
+    inputs = (options.model, options.data, options.examples or "")
+    folder = output_folder(options.output, "eval", inputs)
     if options.examples:
         record = _evaluate_examples(options, options.examples, watch)
     else:

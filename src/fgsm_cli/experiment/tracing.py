@@ -24,7 +24,7 @@ from .watch import Watch
 
 def curve(options: CurveOptions, watch: Watch) -> Curve:
     """Follow every image along its direction; keep where each one flips if asked to."""
-    folder = output_folder(options.output, "curve")
+    folder = output_folder(options.output, "curve", (options.model, options.data))
     classifier, images = subject(options, watch)
     grid, labelled = options.grid(), images.labels is not None
     if not labelled:

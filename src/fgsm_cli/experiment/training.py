@@ -40,13 +40,18 @@ def train(options: TrainOptions, watch: Watch) -> Training:
     Writes model.keras, config.yaml and results.json into the output folder. A folder that
     holds the model of these very options already is taken as it is, unless ``retrain``.
     """
-    folder = output_folder(options.output, "train") or Path(options.output)
+    folder = output_folder(options.output, "train", (options.data,)) or Path(options.output)
     test = load_images(options.data, "test", options.limit, options.reading())
     if not options.retrain and (kept := _trained_before(options, test)):
         watch.note(f"Using {kept.model.path}: it was trained with these very options before.")
         return kept
     if (folder / MODEL_FILE).exists():
-        watch.note(f"Replacing {folder / MODEL_FILE}, which was trained with other options.")
+        if not (folder / RESULTS_FILE).exists() and not options.retrain:
+            raise FgsmError(
+                f"{folder / MODEL_FILE} was not written by fgsm train, which leaves its "
+                f"{RESULTS_FILE} beside it; expected another --output, or --retrain to replace it"
+            )
+        watch.note(f"Replacing {folder / MODEL_FILE}.")
     images = load_images(options.data, "train", options.limit, options.reading())
     _check_trainable(images, test)
     model = build_network(
@@ -71,6 +76,7 @@ def train(options: TrainOptions, watch: Watch) -> Training:
         n=len(test),
         clean_correct=count_correct(model, test),
         epochs=epochs,
+        defence=options.defence(),
         files=(str(path),),
         warnings=tuple(_training_warnings(images, test, epochs, options)),
     )
@@ -86,6 +92,11 @@ def _check_trainable(images: ImageSet, test: ImageSet) -> None:
         )
     if images.labels is None or test.labels is None:
         raise FgsmError(f"training needs labels; {images.name} has none")
+    if test.classes > images.classes:
+        raise FgsmError(
+            f"the test images of {images.name} have the label {test.classes - 1}, which none of "
+            "its training images has"
+        )
     if images.classes < 2:
         raise FgsmError(f"{images.name} must have at least two classes. Received: one")
 
@@ -99,7 +110,7 @@ def _training_warnings(
     places = range(1, len(epochs) + 1)
     collapses = [place for place in places if has_collapsed(epochs[:place])]
     if collapses and options.stop_on_collapse:
-        kept = max(places, key=lambda place: _under_pgd(epochs[place - 1]))
+        kept = max(places, key=lambda place: (_under_pgd(epochs[place - 1]), place))
         yield (
             f"training stopped: in epoch {collapses[-1]} its accuracy under PGD collapsed; kept "
             f"are the weights of epoch {kept}, the best under PGD"
@@ -109,8 +120,20 @@ def _training_warnings(
             f"catastrophic overfitting in epoch {collapses[0]}: the accuracy under PGD collapsed "
             "while that under FGSM did not; --stop-on-collapse keeps the best ones"
         )
+    last, chance = epochs[-1], 1 / images.classes
+    if last.validation_n and last.validation_correct / last.validation_n < 1.5 * chance:
+        yield (
+            f"the validation accuracy, {last.validation_correct / last.validation_n:.1%}, is near "
+            f"chance, {chance:.1%}: nothing was learned; a wider network, a smaller --epsilon or "
+            "another --learning-rate may help"
+        )
     if options.adversarial and not epochs[-1].probe:
         yield "no images were held out, so that a collapse would not have been seen"
+
+
+def _training_digest(options: TrainOptions) -> str:
+    """The digest of the training images, where they are not in one file with the test images."""
+    return load_images(options.data, "train", options.limit, options.reading()).digest()
 
 
 def _under_pgd(epoch: Epoch) -> int:
@@ -134,7 +157,7 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
             return None
         if document["versions"] != versions():
             return None
-        if document["data"]["sha256"] != data_source(test).sha256:
+        if document["data"]["sha256"] not in (test.digest(), _training_digest(options)):
             return None
         if model.sha256 != sha256(folder / MODEL_FILE):
             return None
@@ -144,6 +167,7 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
             n=len(test),
             clean_correct=document["clean_correct"],
             epochs=tuple(Epoch.from_dict(epoch) for epoch in document["epochs"]),
+            defence=options.defence(),
             files=tuple(document["files"]),
             warnings=tuple(document["warnings"]),
         )

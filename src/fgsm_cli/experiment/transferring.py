@@ -4,20 +4,35 @@ from pathlib import Path
 
 from ..config import TransferOptions
 from ..errors import FgsmError
+from ..files import make_folder, same_file
 from ..plots import heat_map
 from ..results import Crossing, Transfer
 from ..transfer import ENSEMBLE, ensemble, transfer_matrix
-from .folders import output_folder, write
+from .folders import check_apart, output_folder, write
 from .sources import data_source, model_source
 from .subject import check_fit, loaded, read_images
 from .watch import Watch
 
+PLOT_FILE = "transfer.svg"
+
 
 def transfer(options: TransferOptions, watch: Watch) -> Transfer:
     """Craft on each model, and on all of them together if asked to; judge on each."""
-    folder = output_folder(options.output, "transfer")
-    if options.plot and Path(options.plot).is_dir():
-        raise FgsmError(f"--plot must name a file. Received: the folder {options.plot}")
+    inputs = (*options.models, options.data)
+    folder = output_folder(options.output, "transfer", inputs)
+    plots = [
+        *([options.plot] if options.plot else ()),
+        *([str(folder / PLOT_FILE)] if folder else ()),
+    ]
+    for plot in plots:
+        check_apart("--plot", plot, inputs)
+        if Path(plot).is_dir():
+            raise FgsmError(f"--plot must name a file. Received: the folder {plot}")
+        make_folder(Path(plot).parent)
+    for place, path in enumerate(options.models):
+        for other in options.models[:place]:
+            if same_file(path, other):
+                raise FgsmError(f"transfer needs different models. Received: {other} and {path}")
     images = read_images(options)
     targets = []
     for path in options.models:
@@ -36,7 +51,6 @@ def transfer(options: TransferOptions, watch: Watch) -> Transfer:
     )
     names = tuple(one.path for one in targets)
     rows = (*names, ENSEMBLE) if options.ensemble else names
-    plot = options.plot or (folder and str(folder / "transfer.svg"))
     record = Transfer(
         models=tuple(model_source(one) for one in targets),
         data=data_source(images),
@@ -57,15 +71,15 @@ def transfer(options: TransferOptions, watch: Watch) -> Transfer:
             for column, result in zip(names, results, strict=True)
         ),
         linf_max=max(result.linf_max or 0.0 for results in matrix for result in results),
-        files=(plot,) if plot else (),
+        files=tuple(plots),
         warnings=tuple(
             dict.fromkeys(
                 (*images.notes, *(note for classifier in targets for note in classifier.notes))
             )
         ),
     )
-    if plot:
-        heat_map(record, plot)
     if folder:
         write(folder, {"transfer": options}, record.as_dict())
+    for plot in plots:
+        heat_map(record, plot)
     return record

@@ -13,6 +13,8 @@ from ..backend import keras
 from ..errors import FgsmError
 from ..files import whole_file
 from .code import call
+from .inspection import inspect
+from .loading import compute_in_float32
 
 
 def build_mlp(
@@ -52,15 +54,15 @@ def build_cnn(
     hidden units with dropout. input_shape: (height, width), or with channels last.
     Raises FgsmError for images too small to be pooled twice, or flat ones.
     """
-    height, width, *channels = (*input_shape, 1) if len(input_shape) == 2 else input_shape
-    if len(channels) != 1 or min(height, width) < 4:
+    shape = (*input_shape, 1) if len(input_shape) == 2 else tuple(input_shape)
+    if len(shape) != 3 or min(shape[:2]) < 4:
         raise FgsmError(
             "the architecture cnn needs images (height, width) or (height, width, channels), of 4 "
             f"pixels or more a side. Received: shape {tuple(input_shape)}"
         )
     stack = [
         keras.Input(tuple(input_shape), dtype="float32"),
-        keras.layers.Reshape((height, width, *channels)),
+        keras.layers.Reshape(shape),
     ]
     for layer, filters in enumerate((32, 64)):
         stack.append(
@@ -109,6 +111,13 @@ def build_network(
     if architecture in ("mlp", "softmax"):
         return build_mlp(() if architecture == "softmax" else hidden, **common)
     model = call(architecture)
+    found = inspect(model, path=architecture)
+    compute_in_float32(model)
+    if not found.range.is_unit:
+        raise FgsmError(
+            f"{architecture} takes pixels in {found.range} by {found.range_source}; a network to "
+            "be trained must take them in 0..1"
+        )
     taken = tuple(size for size in model.input_shape[1:] if size != 1)
     if taken != tuple(size for size in input_shape if size != 1):
         raise FgsmError(

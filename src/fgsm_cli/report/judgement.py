@@ -12,6 +12,9 @@ def judgement_view(record: Judgement) -> View:
     if record.command == "attack":
         [result] = record.results
         return View(_title(result), subject, _two_rows(record, result), _of_one(record), spare=3)
+    if all(result.adversarial_correct is None for result in record.results):
+        told = "Changed: images that the model gives another class than before."
+        return View("Answers under attack", subject, _a_row_each(record), (told,))
     sentences = (
         "Success: images classified right before the attack and wrong after it. The interval is "
         "of the accuracy.",
@@ -54,6 +57,19 @@ def _two_rows(record: Judgement, result: AttackResult) -> list[tuple[str, ...]]:
 
 def _a_row_each(record: Judgement) -> list[tuple[str, ...]]:
     clean = record.clean_correct
+    if all(result.adversarial_correct is None for result in record.results):
+        return [
+            ("attack", "epsilon", "changed", "share"),
+            *(
+                (
+                    result.attack.name if result.attack else "saved",
+                    f"{result.attack.epsilon:.4g}" if result.attack else "",
+                    count(result.changed),
+                    percent(rate(result.changed, result.n)),
+                )
+                for result in record.results
+            ),
+        ]
     return [
         ("attack", "epsilon", "correct", "accuracy", "success", "95 % interval"),
         ("none", "", count(clean), percent(rate(clean, record.n)), "", interval(clean, record.n)),

@@ -36,6 +36,8 @@ CSV_COLUMNS = (
     "target_rate",
     "zero_gradients",
     "linf_max",
+    "changed",
+    "mean_adversarial_accuracy",
     "model",
     "data",
 )
@@ -64,11 +66,12 @@ def as_csv(records: Named) -> str:
     writer.writeheader()
     for command, record in records:
         for document in _lines(record):
-            settings = document.get("attack") or {}
+            settings = document.get("attack") or document.get("defence") or {}
             writer.writerow(
                 {
                     **document,
                     **settings,
+                    **(document.get("over_seeds") or {}),
                     "command": command,
                     "attack": settings.get("name"),
                     "model": document["model"]["path"],

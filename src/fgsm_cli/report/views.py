@@ -26,8 +26,15 @@ Shown = Record | Comparison | Verification | Reproduction
 def training_view(record: Training) -> View:
     """A trained model and its accuracies."""
     last = record.epochs[-1]
-    parts = [("training", last.correct, last.n), ("test", record.clean_correct, record.n)]
+    against = record.defence
+    learned = "training, adversarial" if against else "training"
     sentences = ["Training accuracy is that of the last epoch, taken while learning."]
+    if against:
+        sentences = [
+            f"Trained against {against.row.title}, {against.norm.capitalize()}, epsilon "
+            f"{against.epsilon:.4g}; training accuracy is that on its images, in the last epoch.",
+        ]
+    parts = [(learned, last.correct, last.n), ("test", record.clean_correct, record.n)]
     if last.validation_n:
         parts.insert(1, ("validation", last.validation_correct, last.validation_n))
         sentences.append(
@@ -36,7 +43,7 @@ def training_view(record: Training) -> View:
     if last.probe:
         parts += [
             ("held out, FGSM", last.probe.fgsm_correct, last.probe.n),
-            ("held out, PGD", last.probe.pgd_correct, last.probe.n),
+            ("held out, PGD-20", last.probe.pgd_correct, last.probe.n),
         ]
     return View(
         "Training",

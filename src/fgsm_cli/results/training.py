@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from ..family import Attack
 from .counts import ModelSource, Source, rate, versions
 
 
@@ -59,6 +60,7 @@ class Training:
     n: int
     clean_correct: int
     epochs: tuple[Epoch, ...]
+    defence: Attack | None = None
     files: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -69,6 +71,7 @@ class Training:
             "n": self.n,
             "clean_accuracy": rate(self.clean_correct, self.n),
             "clean_correct": self.clean_correct,
+            "defence": self.defence and asdict(self.defence),
             "epochs": [epoch.as_dict() for epoch in self.epochs],
             "model": asdict(self.model),
             "data": asdict(self.data),

@@ -55,7 +55,12 @@ def restore(path: Path, variables: Sequence[Any], asked: Mapping[str, Any]) -> S
     Raises FgsmError if it is damaged or was made with other options.
     """
     with open_arrays(str(path)) as arrays:
-        told = json.loads(str(arrays["state"]))
+        try:
+            told = json.loads(str(arrays["state"]))
+            epochs = tuple(Epoch.from_dict(epoch) for epoch in told["epochs"])
+            np.random.PCG64().state = told["order"]
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise FgsmError(f"{path} is damaged: not the checkpoint of a training") from None
         differing = [
             name
             for name in sorted({*told["asked"], *asked})
@@ -68,8 +73,4 @@ def restore(path: Path, variables: Sequence[Any], asked: Mapping[str, Any]) -> S
             )
         for place, variable in enumerate(variables):
             variable.assign(arrays[f"variable_{place}"])
-    return State(
-        told["asked"],
-        told["order"],
-        tuple(Epoch.from_dict(epoch) for epoch in told["epochs"]),
-    )
+    return State(told["asked"], told["order"], epochs)
