@@ -155,9 +155,12 @@ def _opened(source: str) -> Iterator[IO[bytes]]:
         yield file
 
 
-def find_array(arrays: Any, names: Sequence[str], source: str) -> NDArray[Any]:
-    """The first of these arrays that the archive holds. Raises FgsmError if there is none."""
-    return arrays[_find(arrays, names, source)]  # type: ignore[no-any-return]
+def find_array(arrays: Any, names: Sequence[str], source: str) -> Any:
+    """The first of these arrays that the archive holds, a large one in a temporary file.
+
+    Raises FgsmError if there is none.
+    """
+    return arrays.stored(_find(arrays, names, source))
 
 
 def _find(arrays: Any, names: Sequence[str], source: str) -> str:
