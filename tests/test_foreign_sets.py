@@ -79,7 +79,7 @@ def tables(sklearn_digits, here):
 
 @pytest.mark.parametrize("name", ["shipped.csv", "named.csv"])
 def test_the_digits_of_scikit_learn_are_a_table(name, tables, sklearn_digits):
-    keys = dict(y_key="65") if tables[name] else {}
+    keys = {"y_key": "65"} if tables[name] else {}
     reading = Reading(data_range=PixelRange((0.0,), (16.0,)), **keys)
     found = load_images(name, "test", reading=reading)
     np.testing.assert_array_equal(found.pixels(), sklearn_digits[0].images / 16)
