@@ -38,15 +38,19 @@ def weights():
 
 @functools.cache
 def by_algebra():
+    """The right answers at each epsilon on the images."""
+    return right_after(*images(), EPSILONS)
+
+
+def right_after(x, y, epsilons):
     """The right answers at each epsilon, without a gradient: one step up the closed form."""
     kernel, bias = (one.astype(np.float64) for one in weights())
-    x, y = images()
     z = pooled(x) @ kernel + bias
     others = np.exp(z - z.max(axis=1, keepdims=True))
-    others[np.arange(N), y] = 0
+    others[np.arange(len(y)), y] = 0
     slope = (others / others.sum(axis=1, keepdims=True)) @ kernel.T - kernel.T[y]
     sign = np.sign(slope).reshape(-1, 7, 7).repeat(4, axis=1).repeat(4, axis=2)
-    moved = [np.clip(x + epsilon * sign, 0, 1) for epsilon in EPSILONS]
+    moved = [np.clip(x + epsilon * sign, 0, 1) for epsilon in epsilons]
     return [int((np.argmax(pooled(one) @ kernel + bias, axis=1) == y).sum()) for one in moved]
 
 

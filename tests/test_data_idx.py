@@ -96,6 +96,7 @@ WHOLE = idx_bytes(X)
         ("a-ubyte", idx_bytes(np.arange(9, dtype=np.uint8)), "must hold images, an array of 2 or 3 or 4 axes. Received: 1 axes"),
         ("a-ubyte", idx_bytes(X[:0]), "must hold images (n, ...). Received: shape (0, 28, 28)"),
         ("a-ubyte", b"\0\0\x08\x03" + b"\xff" * 12, "must hold at most 64 GB of arrays. Received:"),
+        ("a-ubyte", b"\0\0\x08\x04" + b"\0" * 4 + b"\xff" * 12, "must hold images (n, ...). Received: shape (0, 4294967295, 4294967295, 4294967295)"),
     ],
 )  # fmt: skip
 def test_a_damaged_idx_is_told_in_one_sentence(name, content, sentence, tmp_path):

@@ -192,6 +192,14 @@ def npy_bytes(array) -> bytes:
     return buffer.getvalue()
 
 
+def headed(shape) -> bytes:
+    """Bytes that claim to be an array of this shape, as many as that would take."""
+    buffer = io.BytesIO()
+    head = {"descr": "|u1", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, head)
+    return buffer.getvalue() + bytes(abs(int(np.prod(shape, dtype=object))))
+
+
 LYING = npy_bytes(X).replace(b"(20, 28, 28)", b"(90, 28, 28)")
 
 
@@ -201,6 +209,10 @@ LYING = npy_bytes(X).replace(b"(20, 28, 28)", b"(90, 28, 28)")
         (npy_bytes(X)[:-1], "is damaged: shape (20, 28, 28) of uint8 takes 15808 bytes. Received: 15807"),
         (npy_bytes(X) + b"0", "takes 15808 bytes. Received: 15809"),
         (LYING, "is damaged: shape (90, 28, 28) of uint8 takes 70688 bytes. Received: 15808"),
+        (headed((3, -4, -2)), "is damaged: it tells of shape (3, -4, -2)"),
+        (headed((True, 24)), "is damaged: it tells of shape (True, 24)"),
+        (headed((0, 10**30)), "is damaged: it tells of shape (0, 1"),
+        (headed((0, 2**62, 2**62)), "must hold images (n, ...). Received: shape (0, "),
         (npy_bytes(X)[:50], "is damaged"),
         (npy_bytes(X)[:8], "is damaged"),
         (npy_bytes(X).replace(b"|u1", b"|V1"), "must be real numbers. Received: |V1"),

@@ -131,6 +131,8 @@ def changed(row: int, column: int, cell: str) -> str:
         (changed(5, 400, "9" * 30), "must be a grey level of 0..255"),
         (changed(5, 400, "nan"), "column pixel399 in row 5 (line 7) of {path} must be a grey level of 0..255 (or in the range given by --data-range). Received: 'nan'"),
         (table(X / 255, Y).replace(",0,", ",nan,", 1), "must be finite. Received: nan in row 0"),
+        (table(X / 255, Y).replace(",0,", ",1e300,", 1), "must be finite. Received: inf in row 0"),
+        (table(X / 255, Y).replace("7,", "7.00000001,", 1), "must be whole numbers. Received: 7.00000001 in row 0"),
         (",".join(KAGGLE) + "\n", "must hold rows of pixels. Received: a header and no rows"),
         (table(X, Y, names=("label", *["pixel1"] * 784)), "must be different pixels. Received: 'pixel1' and 'pixel1'"),
         (table(X, Y, names=("digits", *KAGGLE[1:])), "(--y-key names the label's). Received: 'digits'"),

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationError
 
+from .errors import listed
+
 
 def number(value: Any) -> Any:
     """Refuse True and False, which Python takes for 1 and 0."""
@@ -131,5 +133,5 @@ def explain(error: ValidationError, schema: Mapping[str, Any], names: Mapping[st
     wanted = expected(schema["properties"][field], every_limit=every_limit)
     return (
         f"{names.get(field, field)} must be {wanted}. "
-        f"Received: {'nothing' if received is None else repr(received)}"
+        f"Received: {'nothing' if received is None else listed([repr(received)])}"
     )

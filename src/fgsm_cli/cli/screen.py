@@ -5,13 +5,14 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..errors import FgsmError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.progress import Progress
 
     from ..experiment import Watch
     from ..report import Shown
@@ -28,24 +29,20 @@ def console(*, stderr: bool = False, file: Any = None) -> "Console":
     return Console(stderr=stderr, file=file, highlight=False, markup=False, emoji=False)
 
 
-def _own_stderr() -> Any:
+@contextmanager
+def _own_stderr() -> Iterator[Any]:
     """Standard error on a descriptor of its own, seen even while TensorFlow's is held back."""
     try:
-        return os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="backslashreplace")
+        file = os.fdopen(os.dup(2), "w", encoding=sys.stderr.encoding, errors="backslashreplace")
     except OSError:
-        return nullcontext()
+        yield None
+        return
+    with file:
+        yield file
 
 
-@contextmanager
-def watched() -> "Iterator[Watch]":
-    """Notes and a progress bar on stderr; the bar only where a person watches."""
-    with _own_stderr() as file, _drawn_on(console(stderr=True, file=file)) as watch:
-        yield watch
-
-
-@contextmanager
-def _drawn_on(screen: "Console") -> "Iterator[Watch]":
-    """The same on a console."""
+def _bar(screen: "Console") -> "Progress":
+    """A progress bar that is drawn only where a person watches."""
     from rich.progress import (
         BarColumn,
         Progress,
@@ -54,7 +51,7 @@ def _drawn_on(screen: "Console") -> "Iterator[Watch]":
         TimeRemainingColumn,
     )
 
-    with Progress(
+    return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
         TaskProgressColumn(),
@@ -63,7 +60,13 @@ def _drawn_on(screen: "Console") -> "Iterator[Watch]":
         console=screen,
         transient=True,
         disable=not screen.is_terminal,
-    ) as bar:
+    )
+
+
+@contextmanager
+def watched() -> "Iterator[Watch]":
+    """Notes and a progress bar on stderr; the bar only where a person watches."""
+    with _own_stderr() as file, _bar(console(stderr=True, file=file)) as bar:
         tasks: dict[str, Any] = {}
 
         def progress(stage: str, done: int, total: int, detail: str) -> None:
@@ -74,7 +77,7 @@ def _drawn_on(screen: "Console") -> "Iterator[Watch]":
         def note(text: str) -> None:
             from rich.text import Text
 
-            screen.print(Text(text, "dim"), soft_wrap=True)
+            bar.console.print(Text(text, "dim"), soft_wrap=True)
 
         waiting = bar.add_task("Loading TensorFlow", total=None, detail="")
         with _without_matplotlib():

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from ..errors import FgsmError
+from ..errors import FgsmError, listed
 from ..files import check_regular
 from .fields import MODEL_FILE
 from .options import Options, RunOptions
@@ -50,7 +50,7 @@ def read_experiment(path: str) -> dict[str, Section]:
         for key, value in _pairs(node, path, f"options under {name}"):
             if key not in keys(options):
                 hint = near(key, keys(options))
-                raise FgsmError(f"{_place(path, value)}: unknown key {name}.{key}{hint}")
+                raise FgsmError(f"{_place(path, value)}: unknown key {name}.{listed([key])}{hint}")
             sections[name][key] = _value(value, path)
             names[key] = f"{_place(path, value)}: {name}.{key}"
         build(options, sections[name], names, whole=False)
@@ -59,15 +59,15 @@ def read_experiment(path: str) -> dict[str, Section]:
 
 def parse_setting(setting: str) -> tuple[str, str, Any]:
     """'attack.epsilon=0.2' as section, key and value; the value may be a YAML list."""
-    where = f"--set {setting}"
+    where = f"--set {listed([setting])}"
     target, equals, text = setting.partition("=")
     section, dot, key = target.strip().partition(".")
     if not (equals and dot):
-        raise FgsmError(f"--set must be section.key=value. Received: {setting!r}")
+        raise FgsmError(f"--set must be section.key=value. Received: {listed([repr(setting)])}")
     options = _options_of(section, f"{where}: ")
     if key not in keys(options):
         hint = near(key, keys(options))
-        raise FgsmError(f"{where}: unknown key {section}.{key}{hint}")
+        raise FgsmError(f"{where}: unknown key {section}.{listed([key])}{hint}")
     node = _parse(text.encode(), where)
     value = None if node is None else _value(node, where)
     build(options, {key: value}, {key: where.partition("=")[0]}, whole=False)
@@ -85,7 +85,9 @@ def command_of(section: str) -> str:
 def _options_of(section: str, where: str) -> type[Options]:
     command = command_of(section)
     if command not in SECTIONS or not re.fullmatch(_SECTION_NAME, section):
-        raise FgsmError(f"{where}unknown section {section!r}{near(section, SECTIONS)}")
+        raise FgsmError(
+            f"{where}unknown section {listed([repr(section)])}{near(section, SECTIONS)}"
+        )
     return SECTIONS[command]
 
 
@@ -114,14 +116,16 @@ def _pairs(node: yaml.Node, path: str, what: str) -> Iterator[tuple[str, yaml.No
     if isinstance(node, yaml.ScalarNode) and node.tag.endswith(":null"):
         return
     if not isinstance(node, yaml.MappingNode):
-        kind = "a list" if isinstance(node, yaml.SequenceNode) else repr(node.value)
+        kind = "a list" if isinstance(node, yaml.SequenceNode) else listed([repr(node.value)])
         raise FgsmError(f"{_place(path, node)}: expected {what} as 'key: value'. Received: {kind}")
     seen = set()
     for key, value in node.value:
         if not isinstance(key, yaml.ScalarNode):
             raise FgsmError(f"{_place(path, key)}: expected a plain key")
         if key.value in seen:
-            raise FgsmError(f"{_place(path, key)}: the key {key.value!r} is given twice")
+            raise FgsmError(
+                f"{_place(path, key)}: the key {listed([repr(key.value)])} is given twice"
+            )
         seen.add(key.value)
         yield key.value, value
 
@@ -142,7 +146,9 @@ def _value(node: yaml.Node, path: str) -> Any:
 def _refuse_tag(node: yaml.Node, path: str) -> None:
     prefix, _, kind = node.tag.rpartition(":")
     if prefix != "tag:yaml.org,2002" or kind not in _TAGS:
-        raise FgsmError(f"{_place(path, node)}: the tag {node.tag!r} is not allowed here")
+        raise FgsmError(
+            f"{_place(path, node)}: the tag {listed([repr(node.tag)])} is not allowed here"
+        )
 
 
 def resolve_experiment(

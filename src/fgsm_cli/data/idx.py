@@ -150,6 +150,8 @@ def _array(
     shape = tuple(int(size) for size in np.frombuffer(sizes, ">u4"))
     promised = int(np.prod(shape, dtype=object)) * dtype.itemsize
     check_size(promised, path)
+    if not promised:
+        raise FgsmError(f"{path} must hold {what} (n, ...). Received: shape {shape}")
     if packed and promised <= IN_MEMORY:
         content = file.read(promised)
         _check_length(len(content), bool(file.read(1)), promised, shape, path)
@@ -162,8 +164,6 @@ def _array(
         return StoredArray(spool.path, shape, dtype, 0, owner=spool)
     size = Path(path).stat().st_size - offset
     _check_length(size, size > promised, promised, shape, path)
-    if not promised:
-        return np.empty(shape, dtype)
     return StoredArray(path, shape, dtype, offset)
 
 

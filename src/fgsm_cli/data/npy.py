@@ -69,7 +69,8 @@ def found_pair(images: str, labels: str | None) -> Found:
 
 def _array(path: str) -> NDArray[Any]:
     stored = stored_npy(path)
-    return stored[:] if stored.size else np.empty(stored.shape, stored.dtype)
+    has_bytes = stored.size * stored.dtype.itemsize > 0
+    return stored[:] if has_bytes else np.zeros(len(stored), stored.dtype)
 
 
 def labels_beside(images: str, named_by_user: str | None) -> str | None:

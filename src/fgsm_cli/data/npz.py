@@ -67,6 +67,8 @@ def read_header(stream: IO[bytes], size: int, what: str) -> Header:
         raise FgsmError(f"{what} holds records with names, which are no images") from None
     except Exception as error:  # text that is parsed, and can be wrong in every way
         raise FgsmError(f"{what} is damaged: {_reason(error)}") from None
+    if any(type(size) is not int or not 0 <= size < 2**63 for size in shape):
+        raise FgsmError(f"{what} is damaged: it tells of shape {shape}")
     header = Header(shape, dtype, "F" if by_columns else "C", stream.tell())
     if dtype.hasobject:
         raise FgsmError(f"{what} holds Python objects, which are not read")
@@ -155,9 +157,12 @@ def _opened(source: str) -> Iterator[IO[bytes]]:
         yield file
 
 
-def find_array(arrays: Any, names: Sequence[str], source: str) -> NDArray[Any]:
-    """The first of these arrays that the archive holds. Raises FgsmError if there is none."""
-    return arrays[_find(arrays, names, source)]  # type: ignore[no-any-return]
+def find_array(arrays: Any, names: Sequence[str], source: str) -> Any:
+    """The first of these arrays that the archive holds, a large one in a temporary file.
+
+    Raises FgsmError if there is none.
+    """
+    return arrays.stored(_find(arrays, names, source))
 
 
 def _find(arrays: Any, names: Sequence[str], source: str) -> str:

@@ -93,19 +93,28 @@ class StoredArray:
         mapped = np.memmap(
             self.path, self.dtype, "r", self.offset, self.full_shape, order=self.order
         )
-        if isinstance(rows, range) and rows.step == 1:
-            taken = np.array(mapped[rows.start : rows.stop])
-        else:
-            taken = np.asarray(mapped[np.asarray(rows, np.int64)])
-        taken = taken.view(np.ndarray)
+        taken = np.array(mapped[_as_slice(rows)])
         return np.ascontiguousarray(taken.swapaxes(*self.swapped)) if self.swapped else taken
 
 
+def _as_slice(rows: "range | NDArray[np.int64]") -> "slice | NDArray[np.int64]":
+    """Rows that follow each other as a slice, which NumPy copies in one go."""
+    numbers = np.asarray(rows, np.int64)
+    follow = len(numbers) > 0 and bool((np.diff(numbers) == 1).all())
+    return slice(int(numbers[0]), int(numbers[-1]) + 1) if follow else numbers
+
+
 def _chosen(rows: "range | NDArray[np.int64]", key: Any) -> "range | NDArray[np.int64]":
+    """Those of the rows that a key names; the others cost nothing."""
     if isinstance(key, slice):
         return rows[key]
-    chosen: NDArray[np.int64] = np.asarray(rows, np.int64)[np.asarray(key)]
-    return chosen
+    places = np.asarray(key)
+    places = np.flatnonzero(places) if places.dtype == bool else places.astype(np.int64)
+    if not isinstance(rows, range):
+        return rows[places]
+    if places.size and not -len(rows) <= places.min() <= places.max() < len(rows):
+        raise IndexError(f"rows {places.min()}..{places.max()} of {len(rows)}")
+    return rows.start + rows.step * np.where(places < 0, places + len(rows), places)
 
 
 def part(images: Any, key: Any) -> Any:

@@ -224,12 +224,17 @@ def _numbers(lines: list[str], layout: Layout) -> tuple[NDArray[Any], NDArray[An
         usecols=columns if layout.label_is_text else None,
     )
     if layout.label_is_text:
-        return rows.astype(kind if layout.whole else np.float32), names
+        return _pixels(rows, layout), names
     if rows.shape != (len(lines), len(layout.names)):
         raise ValueError("a row of another length")
-    pixels = rows[:, columns]
     labels = rows[:, layout.label] if layout.label is not None else names
-    return pixels if layout.whole else pixels.astype(np.float32), labels
+    return _pixels(rows[:, columns], layout), labels
+
+
+def _pixels(numbers: NDArray[Any], layout: Layout) -> NDArray[Any]:
+    """Fractions in single precision; what is too large becomes infinite, and is told of later."""
+    with np.errstate(over="ignore"):
+        return numbers if layout.whole else numbers.astype(np.float32)
 
 
 def _square(pixels: NDArray[Any]) -> NDArray[Any]:

@@ -102,14 +102,14 @@ def load_examples(path: str, images: ImageSet | None, limit: int | None = None) 
     Raises FgsmError for a file that is damaged or holds no such set.
     """
     with read(path) as (x_adv, about, clean):
-        x_adv = x_adv if limit is None else x_adv[:limit]
+        x_adv = x_adv if limit is None else part(x_adv, slice(limit))
         check_images(x_adv, path)
         if about.labels is None:
             raise FgsmError(f"{path} holds no labels (y), so nothing in it is right or wrong")
         labels = check_labels(about.labels[:limit], len(x_adv), path)
         clean_range = natural_range(x_adv.dtype)
         if clean is not None:
-            clean = clean[:limit]
+            clean = part(clean, slice(limit))
             check_images(clean, path)
             clean_range = natural_range(clean.dtype)
         elif images is not None and about.indices is not None:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ..config import SaveFormat
 from ..data import ImageSet, find_array, open_arrays
 from ..data.npy import stored_npy
+from ..data.stored import Growing
 from ..errors import FgsmError, in_one_line
 from ..family import Norm
 from ..files import sha256, whole_file, whole_folder
@@ -65,10 +66,10 @@ def _write_npz(path: str, x_adv: Any, images: ImageSet, about: About) -> None:
         **labels,
         "epsilon": np.float64(about.epsilon or 0),
         "indices": about.indices,
-        "attack": np.str_(json.dumps(about.attack)),
-        "data": np.str_(about.data),
-        "split": np.str_(about.split),
-        "model_sha256": np.str_(about.model_sha256),
+        "attack": np.array(json.dumps(about.attack)),
+        "data": np.array(about.data),
+        "split": np.array(about.split),
+        "model_sha256": np.array(about.model_sha256),
     }
     with (
         whole_file(path) as temporary,
@@ -80,17 +81,19 @@ def _write_npz(path: str, x_adv: Any, images: ImageSet, about: About) -> None:
                     member.write(part)
 
 
-def _as_npy(array: Any) -> Iterator[bytes]:
-    """An array in the .npy format, part by part, so that it need not be in memory."""
+def _as_npy(array: Any, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+    """Rows of an array in the .npy format, part by part, so that they need not be in memory."""
+    shape = array.shape
+    stop = min(stop or shape[0], shape[0]) if shape else 0
     header = io.BytesIO()
     description = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False}
-    np.lib.format.write_array_header_1_0(header, {**description, "shape": array.shape})
+    rows = (stop - start, *shape[1:]) if shape else ()
+    np.lib.format.write_array_header_1_0(header, {**description, "shape": rows})
     yield header.getvalue()
-    if not array.shape:
+    if not shape:
         yield np.asarray(array).tobytes()
-        return
-    for start in range(0, len(array), _BLOCK):
-        yield np.ascontiguousarray(array[start : start + _BLOCK]).tobytes()
+    for first in range(start, stop, _BLOCK):
+        yield np.ascontiguousarray(array[first : min(first + _BLOCK, stop)]).tobytes()
 
 
 def _write_npy(path: str, x_adv: Any, images: ImageSet, about: About) -> None:
@@ -100,7 +103,8 @@ def _write_npy(path: str, x_adv: Any, images: ImageSet, about: About) -> None:
     names = [f"x_adv-{place:05}.npy" for place in range(len(starts))]
     with whole_folder(path, is_saved_set) as folder:
         for name, start in zip(names, starts, strict=True):
-            np.save(folder / name, x_adv[start : start + rows])
+            with (folder / name).open("wb") as file:
+                file.writelines(_as_npy(x_adv, start, start + rows))
         _write_manifest(folder, "npy", x_adv.shape, names, about)
 
 
@@ -200,7 +204,7 @@ def digest(path: str) -> str:
 
 
 @contextmanager
-def read(path: str) -> Iterator[tuple[Any, About, NDArray[Any] | None]]:
+def read(path: str) -> Iterator[tuple[Any, About, Any]]:
     """A saved set in any of the forms: its images, what it says, its own clean images.
 
     Raises FgsmError for what is damaged or holds no such set.
@@ -225,7 +229,7 @@ def read(path: str) -> Iterator[tuple[Any, About, NDArray[Any] | None]]:
                 split="" if maybe("split") is None else str(maybe("split")),
                 model_sha256=str(maybe("model_sha256") or ""),
             ),
-            maybe("x_clean"),
+            arrays.stored("x_clean") if "x_clean" in known else None,
         )
 
 
@@ -260,9 +264,14 @@ def _read_folder(folder: Path) -> tuple[Any, About, None]:
 def _read_npy(folder: Path, names: list[str], shape: tuple[int, ...]) -> Any:
     shards = [stored_npy(str(folder / name)) for name in names]
     found = shards[0] if len(shards) == 1 else Shards(tuple(shards))
-    if found.shape != shape:
-        raise ValueError(f"expected images of shape {shape}, found {found.shape}")
+    _check_shape(found, shape)
     return found
+
+
+def _check_shape(images: Any, shape: tuple[int, ...]) -> None:
+    if images is None or images.shape != shape:
+        found = () if images is None else images.shape
+        raise ValueError(f"expected images of shape {shape}, found {found}")
 
 
 def _read_png(folder: Path, names: list[str], shape: tuple[int, ...]) -> Any:
@@ -272,13 +281,15 @@ def _read_png(folder: Path, names: list[str], shape: tuple[int, ...]) -> Any:
     if len(names) != shape[0]:
         raise ValueError(f"expected {shape[0]} files, found {len(names)}")
     mode = "RGB" if len(shape) == 4 and 3 in (shape[1], shape[-1]) else "L"
-    images = []
+    images = Growing(str(folder))
     for name in names:
         with Image.open(folder / name) as picture:
             if picture.mode.startswith(("I", "F")):
                 raise ValueError(f"{name} has more than 8 bits")
-            images.append(arrange(np.asarray(picture.convert(mode))))
-    return np.stack(images)
+            images.grow(arrange(np.asarray(picture.convert(mode)))[None])
+    found = images.done()
+    _check_shape(found, shape)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

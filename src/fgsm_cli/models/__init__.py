@@ -6,7 +6,7 @@ gradient with it. So every classifier is used through its logits:
     logits(model, x)                      # of a softmax head, what went into the softmax
     load_classifier("model.keras")(x)     # the same, and checked
 
-``loading.py`` reads what is named on the command line (``formats.py``, ``code.py``),
+``loading.py`` reads what is named on the command line (``formats.py``, ``hdf5.py``, ``code.py``),
 ``inspection.py`` finds out what it is (``heads.py``, ``preprocessing.py``), ``classifier.py``
 is what every other room works with.
 """

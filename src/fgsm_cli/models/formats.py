@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from ..backend import keras, tf, unremarked
-from ..errors import FgsmError, in_one_line
+from ..errors import FgsmError, in_one_line, listed
 from .code import custom_objects
+from .hdf5 import check_hdf5
 from .inspection import Loading
 
 EXPECTED = "expected a .keras file, an .h5 file, a SavedModel folder or package.module:function"
@@ -86,32 +87,45 @@ def _is_text(beginning: bytes) -> bool:
 def _read_keras(path: str, loading: Loading) -> Found:
     """A .keras file: an archive of config.json, metadata.json and the weights."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            names = archive.namelist()
-            is_keras = "config.json" in names
-            config = json.loads(archive.read("config.json")) if is_keras else {}
-            metadata = json.loads(archive.read("metadata.json")) if is_keras else {}
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError, OSError, RecursionError):
+        names, config, metadata = _unpacked(path)
+    except Exception:  # a damaged archive fails in every way there is
         raise FgsmError(
             f"{path} is damaged: a .keras archive that cannot be read to its end"
         ) from None
-    if not is_keras:
+    if not config:
         kinds = (kind for ending, kind in _ARCHIVES if any(one.endswith(ending) for one in names))
-        raise FgsmError(f"{path} is not a Keras model but {next(kinds)}; {EXPECTED}")
+        raise FgsmError(
+            f"{path} is not a Keras model but {next(kinds, 'an empty archive')}; {EXPECTED}"
+        )
     is_old = str(metadata.get("keras_version", "")).startswith("2.")
     model = _loaded(path, ".keras", loading, _AS_KERAS_2 if is_old else "")
     return Found(model, _loss(config.get("compile_config")))
+
+
+def _unpacked(path: str) -> tuple[list[str], dict[str, Any], dict[str, Any]]:
+    """The names in an archive, its config.json and metadata.json; both empty if it has none.
+
+    All of it is read, as Keras does not look whether the weights have the sum they should.
+    """
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        if "config.json" not in names:
+            return names, {}, {}
+        if archive.testzip():
+            raise zipfile.BadZipFile
+        config, metadata = (
+            dict(json.loads(archive.read(name))) for name in ("config.json", "metadata.json")
+        )
+        return names, config, metadata
 
 
 def _read_hdf5(path: str, loading: Loading) -> Found:
     """A legacy .h5 file of Keras 2 or 3: HDF5 with the architecture as an attribute."""
     import h5py
 
-    try:
-        with h5py.File(path) as file:
-            attributes, groups = dict(file.attrs), set(file)
-    except (OSError, RuntimeError):
-        raise FgsmError(f"{path} is damaged: an .h5 file that cannot be read to its end") from None
+    check_hdf5(path)
+    with h5py.File(path) as file:
+        attributes, groups = dict(file.attrs), set(file)
     if "model_config" not in attributes:
         if "layer_names" in attributes or groups & {"layers", "_layer_checkpoint_dependencies"}:
             raise FgsmError(
@@ -122,7 +136,7 @@ def _read_hdf5(path: str, loading: Loading) -> Found:
         raise FgsmError(f"{path} is HDF5, but holds no Keras model; {EXPECTED}")
     try:
         config = json.loads(attributes.get("training_config", "{}"))
-    except ValueError:
+    except (ValueError, TypeError, RecursionError):
         config = {}
     return Found(_loaded(path, ".h5", loading), _loss(config))
 
@@ -163,7 +177,7 @@ def _read_saved_model(path: str, loading: Loading) -> Found:
     if len(inputs) != 1:
         raise FgsmError(
             f"the endpoint {endpoint} of {path} must have one input. "
-            f"Received: {', '.join(sorted(inputs)) or 'none'}"
+            f"Received: {listed(sorted(inputs))}"
         )
     [entry] = inputs.values()
     if entry.tensor_shape.unknown_rank:
@@ -180,7 +194,7 @@ def _read_saved_model(path: str, loading: Loading) -> Found:
 
 def _endpoint(path: str, signatures: Mapping[str, Any], wanted: str | None) -> str:
     names = sorted(name for name in signatures if not name.startswith("__"))
-    known = ", ".join(names) or "none"
+    known = listed(names)
     if wanted is not None:
         if wanted not in names:
             raise FgsmError(f"--endpoint must be one of {path}: {known}. Received: {wanted!r}")
@@ -224,7 +238,9 @@ def _loss(config: Any) -> str:
     """The name of the loss that a model was compiled with; empty where there is not just one."""
     loss = config.get("loss") if isinstance(config, dict) else None
     if isinstance(loss, dict):
-        loss = loss.get("class_name") if loss.get("class_name") != "function" else loss["config"]
+        loss = (
+            loss.get("class_name") if loss.get("class_name") != "function" else loss.get("config")
+        )
     return loss if isinstance(loss, str) else ""
 
 

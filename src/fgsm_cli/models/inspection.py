@@ -13,7 +13,7 @@ import numpy as np
 
 from ..backend import keras, tf
 from ..config import OutputKind
-from ..errors import FgsmError, in_one_line
+from ..errors import FgsmError, in_one_line, listed
 from ..ranges import PixelRange
 from .classifier import Classifier
 from .heads import Head, look_at
@@ -190,7 +190,7 @@ def _one_output(model: Any, wanted: str | None, name: str) -> Any:
 
 
 def _chosen(names: Sequence[str], wanted: str | None, what: str, name: str) -> int:
-    known = ", ".join(names)
+    known = listed(names)
     if wanted is None:
         raise FgsmError(
             f"{name} has {len(names)} {what}s; expected --{what}-name with one of them. "
