@@ -66,7 +66,12 @@ def train(options: TrainOptions, watch: Watch) -> Training:
     checkpoint = folder / CHECKPOINT_FILE
     if checkpoint.exists() and not options.resume:
         watch.note(f"Starting anew; --resume would go on from {checkpoint}.")
-    epochs = train_model(model, images, options, watch.progress, checkpoint)
+    try:
+        epochs = train_model(model, images, options, watch.progress, checkpoint)
+    except KeyboardInterrupt:
+        if checkpoint.exists():
+            watch.note(f"--resume goes on from {checkpoint}.")
+        raise
     path = folder / MODEL_FILE
     save_model(model, path)
     checkpoint.unlink(missing_ok=True)

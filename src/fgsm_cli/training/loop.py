@@ -57,9 +57,8 @@ def train(
     variables = [*model.variables, *optimizer.variables, moves, *best]
     asked = options.what_is_learned()
     if checkpoint:  # other images under the same name make another training
-        chosen = images.take(training)
-        content = zlib.crc32(np.ascontiguousarray(chosen.images).tobytes())
-        asked["images"] = zlib.crc32(chosen.known_labels.tobytes(), content)
+        content = zlib.crc32(np.ascontiguousarray(images.images[:]).tobytes())
+        asked["images"] = zlib.crc32(images.known_labels.tobytes(), content)
     attack = options.defence()
 
     epochs: list[Epoch] = []
