@@ -32,6 +32,7 @@ from .fields import (
     RESULTS_FILE,
     OutputKind,
     SaveFormat,
+    check_text,
     names_function,
 )
 from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions
@@ -63,6 +64,7 @@ __all__ = [
     "SectionOptions",
     "TrainOptions",
     "build",
+    "check_text",
     "command_of",
     "dump_experiment",
     "experiment_schema",
