@@ -27,6 +27,7 @@ from ..config import (
     TrainOptions,
     TransferOptions,
     build,
+    check_text,
     command_of,
     experiment_schema,
     names_function,
@@ -132,7 +133,7 @@ def _options(name: str, given: dict[str, Any]) -> Any:
     file = given.pop("config", None)
     in_file: Mapping[str, Any] = {}
     if file is not None:
-        sections = read_experiment(file)
+        sections = read_experiment(check_text(file, "--config"))
         if name not in sections:
             raise FgsmError(f"{file} has no section {name}. Received: {', '.join(sections)}")
         in_file = sections[name]
@@ -176,14 +177,17 @@ def _single(name: str) -> Callable[[dict[str, Any]], int]:
 def _run(given: dict[str, Any]) -> int:
     file, config = given.pop("file", None), given.pop("config", None)
     if (file is None) == (config is None):
-        raise FgsmError("fgsm run takes one YAML file. Received: " + ("two" if file else "none"))
-    sections = read_experiment(file or config)
+        raise FgsmError(
+            "fgsm run takes one YAML file. Received: " + ("two" if file is not None else "none")
+        )
+    path = check_text(config if file is None else file, "the YAML file")
+    sections = read_experiment(path)
     for setting in given.pop("set", []):
         section, key, value = parse_setting(setting)
         sections.setdefault(section, {})[key] = value
     options, resolved = resolve_experiment(sections, given)
     if not resolved:
-        raise FgsmError(f"{file or config} has nothing to run; expected train, attack or eval")
+        raise FgsmError(f"{path} has nothing to run; expected train, attack or eval")
     records: list[tuple[str, Record]] = []
     for name, section_options in resolved.items():
         with watched() as watch:  # one a section: its bar is gone before its result is shown
@@ -261,7 +265,7 @@ def compare(
     with watched():
         from .. import comparison
 
-        record = comparison.compare(a, b)
+        record = comparison.compare(check_text(a, "A"), check_text(b, "B"))
     show([("compare", record)], options.format, record.as_dict())
     return DONE
 
@@ -276,7 +280,7 @@ def verify(
     with watched() as watch:
         from .. import comparison
 
-        record = comparison.verify(folder, watch)
+        record = comparison.verify(check_text(folder, "DIR"), watch)
     show([("verify", record)], options.format, record.as_dict())
     return DONE if record.agrees else GATE_FAILED
 

@@ -32,6 +32,7 @@ from .fields import (
     RESULTS_FILE,
     OutputKind,
     SaveFormat,
+    check_text,
     names_function,
 )
 from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions, TransferOptions
@@ -66,6 +67,7 @@ __all__ = [
     "TrainOptions",
     "TransferOptions",
     "build",
+    "check_text",
     "command_of",
     "dump_experiment",
     "experiment_schema",

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from ..errors import FgsmError, listed
 from ..family import AttackName
 from ..validation import (
     Epsilon,
@@ -51,6 +52,16 @@ def _text(value: Any) -> Any:
     if isinstance(value, str) and (not value or re.search(r"[\x00-\x1f\x7f]", value)):
         raise ValueError("empty, or holds a control character")
     return value
+
+
+def check_text(value: str, name: str) -> str:
+    """A word of the command line that is no option, as ``Text``. Raises FgsmError as that does."""
+    try:
+        return str(_text(value))
+    except ValueError:
+        raise FgsmError(
+            f"{name} must be text without control characters. Received: {listed([repr(value)])}"
+        ) from None
 
 
 def _as_list(value: Any) -> Any:
