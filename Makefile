@@ -22,7 +22,7 @@ attack: $(VENV)/.runtime
 	@$(BIN)/fgsm attack --epsilon 0.1
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -51,10 +51,6 @@ def output_folder(path: str | None, command: str, inputs: Sequence[str] = ()) ->
     if path is None:
         return None
     folder = make_folder(path)
-    for name in _WRITTEN:
-        for one in inputs:
-            if same_file(folder / name, one):
-                raise FgsmError(f"--output must not overwrite an input. Received: {folder / name}")
     config = folder / CONFIG_FILE
     if config.is_file() and not config.read_bytes().startswith(_SIGNATURE.encode()):
         raise FgsmError(f"{config} was not written by fgsm; expected another --output")
@@ -62,9 +58,13 @@ def output_folder(path: str | None, command: str, inputs: Sequence[str] = ()) ->
         holds = json.loads((folder / RESULTS_FILE).read_text(encoding="utf-8"))
         holds = holds.get("command", "run")
     except (OSError, ValueError, AttributeError):
-        return folder
+        holds = command
     if holds != command:
         raise FgsmError(f"{path} holds the results of {holds}; expected a folder for {command}")
+    for name in _WRITTEN:
+        for one in inputs:
+            if same_file(folder / name, one):
+                raise FgsmError(f"--output must not overwrite an input. Received: {folder / name}")
     return folder
 
 
