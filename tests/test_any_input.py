@@ -22,6 +22,7 @@ from hypothesis.extra import numpy as arrays
 from fgsm_cli.backend import keras
 from fgsm_cli.cli import main
 from fgsm_cli.config import SECTIONS, keys
+from fgsm_cli.models import hdf5 as probing
 from test_data_any import ANY, EDITS, WHOLE, edited
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -245,10 +246,16 @@ def test_any_arrays_are_an_image_set_or_one_sentence(found, options, files):
 # --- any model -----------------------------------------------------------------------------
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """A file that keeps the HDF5 library in a loop does not keep the tests for long."""
+    monkeypatch.setattr(probing, "SECONDS", 3)
+
+
 @pytest.mark.parametrize("name", ["model.keras", "model.h5"])
 @examples(10)
 @given(edits=EDITS)
-def test_any_bytes_are_a_model_or_one_sentence(name, edits, files):
+def test_any_bytes_are_a_model_or_one_sentence(name, edits, files, impatient):
     content = edited(files[name].read_bytes(), edits)
     entered(
         "attack", name, "--data=set.npz",

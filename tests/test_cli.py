@@ -109,7 +109,7 @@ def test_the_schema_is_json(capsys):
         (["compare", "a", "b", "--format", "xml"], "--format must be one of table, json, csv"),
         (["attakc"], "No such command 'attakc'"),
         (["eval", "a.keras", "0.2"], "unexpected extra argument"),
-        (["attack", "--config", ""], "must be text without control characters"),
+        (["attack", "--config", ""], "--config must be text without control characters. Received: ''"),
         (["attack", "--config", "/dev/null"], "is a pipe or a device; expected a file"),
         (["attack", "/dev/null"], "the model /dev/null is a pipe or a device; expected a file"),
         (["attack", "x" * 300], "File name too long"),

@@ -14,24 +14,31 @@ from ..errors import FgsmError
 
 SECONDS = 30  # that a file of any size may take
 BYTES_A_SECOND = 10_000_000
+DENSEST = 1100  # how many bytes may come of one: no compression of HDF5 does better
 _READ_ALL = """
 import os, sys, h5py
 
-def look(_, node):
+room = int(sys.argv[2]) * os.path.getsize(sys.argv[1])
+
+def look(node):
     dict(node.attrs)
-    if isinstance(node, h5py.Dataset) and node.nbytes <= os.path.getsize(sys.argv[1]):
+    if not isinstance(node, h5py.Dataset):
+        for name in node:
+            look(node[name])
+    elif node.nbytes <= room:
         node[()]
+    else:
+        sys.exit(f"{node.name} is larger than the file can hold")
 
 with h5py.File(sys.argv[1]) as file:
-    look("", file)
-    file.visititems(look)
+    look(file)
 """
 
 
 def check_hdf5(path: str) -> None:
     """Raise FgsmError unless all of a file can be read, without an error and without end."""
     place = Path(path).resolve()
-    command = [sys.executable, "-c", _READ_ALL, str(place)]
+    command = [sys.executable, "-c", _READ_ALL, str(place), str(DENSEST)]
     try:
         subprocess.run(
             command,
