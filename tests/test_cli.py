@@ -413,6 +413,11 @@ def test_a_failed_save_leaves_the_old_model_and_nothing_partial(fgsm, tmp_path):
     assert sorted(os.listdir(tmp_path / "model")) == ["config.yaml", "model.keras", "results.json"]
 
 
+def heeding_ctrl_c() -> None:
+    """What a job in the background was told to ignore, its children ignore, too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_ctrl_c_while_training_leaves_no_file_and_no_bar(tmp_path):
     terminal, screen = pty.openpty()
     process = subprocess.Popen(
@@ -421,6 +426,7 @@ def test_ctrl_c_while_training_leaves_no_file_and_no_bar(tmp_path):
         stdout=subprocess.PIPE,
         stderr=screen,
         env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        preexec_fn=heeding_ctrl_c,
     )
     os.close(screen)
     shown = b""
@@ -451,7 +457,10 @@ def test_ctrl_c_while_training_leaves_no_file_and_no_bar(tmp_path):
 def test_a_training_that_is_ended_can_be_gone_on_with(number, code, tmp_path, fgsm):
     asked = ("train", "--hidden", "8", "--limit", "2000", "--epochs", "90", "--output", "model")
     process = subprocess.Popen(
-        [sys.executable, "-m", "fgsm_cli", *asked], cwd=tmp_path, stderr=subprocess.PIPE
+        [sys.executable, "-m", "fgsm_cli", *asked],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        preexec_fn=heeding_ctrl_c,
     )
     until = time.monotonic() + 120
     while not (tmp_path / "model/checkpoint.npz").exists() and time.monotonic() < until:

@@ -64,7 +64,7 @@ def test_a_saved_set_is_the_same_from_memory_and_from_shards(form, tmp_path, mon
 
     monkeypatch.setattr(formats, "SHARD_BYTES", 4 * 784 * 1500)
     x = np.random.default_rng(0).random((4000, 28, 28), np.float32)
-    about = formats.About(np.zeros(4000, np.int64), np.arange(4000), 0.1, None, "mnist", "")
+    about = formats.About(np.zeros(4000, np.int64), np.arange(4000), 0.1, None, "mnist", "test", "")
     path = str(tmp_path / f"adv.{form}")
     formats.FORMATS[form](path, x, None, about)
     with formats.read(path) as (found, _, _):

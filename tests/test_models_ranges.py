@@ -43,7 +43,7 @@ BY_LAYER = {
     "Rescaling 1/128": (lambda: network(before=[layers.Rescaling(1 / 128), layers.Rescaling(128 / 255)]), "0..255", "its Rescaling layer"),
     "Rescaling 2x - 1": (lambda: network(before=[layers.Rescaling(2.0, -1.0), layers.Rescaling(0.5, 0.5)]), "0..1", "its Rescaling layer"),
     "Rescaling of -1..1": (lambda: network(before=[layers.Rescaling(0.5, 0.5)]), "-1..1", "its Rescaling layer"),
-    "Rescaling of standardised": (lambda: network(before=[layers.Rescaling(STD, MEAN)]), "-0.4242..2.821", "its Rescaling layer"),
+    "Rescaling of standardised": (lambda: network(before=[layers.Rescaling(STD, MEAN)]), "-0.42421..2.8215", "its Rescaling layer"),
     "Normalization of 0..255": (lambda: normalised(255), "0..255", "its Normalization layer"),
     "Normalization of 0..1": (lambda: normalised(1), "0..1", "its Normalization layer"),
     "behind a Reshape": (lambda: network(before=[layers.Reshape((28, 28)), layers.Rescaling(1 / 255)]), "0..255", "its Rescaling layer"),
