@@ -13,7 +13,7 @@ from fgsm_cli.data import load_images
 from fgsm_cli.models import build_mlp
 from fgsm_cli.norms import NORMS
 from fgsm_cli.results import Epoch, Probe
-from fgsm_cli.training import has_collapsed, learning_rate, train
+from fgsm_cli.training import best_epoch, has_collapsed, learning_rate, train
 from fgsm_cli.training.objectives import fit_of, kullback_leibler, objective
 
 SEED = tf.constant([3, 5])
@@ -202,7 +202,7 @@ def test_every_way_of_adversarial_training_helps(options, some, images):
 
 
 def test_a_real_collapse_is_seen_and_the_best_weights_are_kept():
-    """FGSM at 0.25 on a wide network: PGD accuracy rises, then falls while FGSM accuracy rises."""
+    """FGSM at 0.2 on a wide network: PGD accuracy rises, then falls while FGSM accuracy rises."""
     images = load_images("mnist", "train", limit=10_000)
     options = {
         "adversarial": "fgsm",
@@ -242,6 +242,21 @@ def test_a_collapse_is_a_wide_gap_or_a_deep_fall(found, is_collapse):
     epochs = [Epoch(1.0, 1, 1, 1, 1, Probe(100, fgsm, pgd)) for fgsm, pgd in found]
     assert has_collapsed(epochs) == is_collapse
     assert not has_collapsed([replace(epoch, probe=None) for epoch in epochs])
+
+
+@pytest.mark.parametrize(
+    ("found", "best"),
+    [
+        ([(60, 50), (70, 60), (80, 49)], 2),
+        ([(60, 50), (60, 50), (80, 20)], 2),
+        ([(60, 50), (90, 59), (70, 69)], 1),
+        ([(60, 10), (60, 55)], None),
+    ],
+)
+def test_the_best_epoch_is_one_before_any_collapse(found, best):
+    epochs = [Epoch(1.0, 1, 1, 1, 1, Probe(100, fgsm, pgd)) for fgsm, pgd in found]
+    assert best_epoch(epochs) == best
+    assert best_epoch([replace(epoch, probe=None) for epoch in epochs]) is None
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from ..results import (
     Training,
     versions,
 )
-from ..training import count_correct, has_collapsed
+from ..training import best_epoch, count_correct, has_collapsed
 from ..training import train as train_model
 from .folders import output_folder, write
 from .sources import data_source, model_source
@@ -115,10 +115,14 @@ def _training_warnings(
     places = range(1, len(epochs) + 1)
     collapses = [place for place in places if has_collapsed(epochs[:place])]
     if collapses and options.stop_on_collapse:
-        kept = max(places, key=lambda place: (_under_pgd(epochs[place - 1]), place))
+        kept = best_epoch(epochs)
         yield (
-            f"training stopped: in epoch {collapses[-1]} its accuracy under PGD collapsed; kept "
-            f"are the weights of epoch {kept}, the best under PGD"
+            f"training stopped: in epoch {collapses[-1]} its accuracy under PGD collapsed; "
+            + (
+                f"kept are the weights of epoch {kept}, the best under PGD"
+                if kept
+                else "no epoch was sound, and its weights are kept as they are"
+            )
         )
     elif collapses:
         yield (
@@ -139,10 +143,6 @@ def _training_warnings(
 def _training_digest(options: TrainOptions) -> str:
     """The digest of the training images, where they are not in one file with the test images."""
     return load_images(options.data, "train", options.limit, options.reading()).digest()
-
-
-def _under_pgd(epoch: Epoch) -> int:
-    return epoch.probe.pgd_correct if epoch.probe else 0
 
 
 def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:

@@ -13,11 +13,12 @@ training that was killed go on to the same weights.
 """
 
 from .loop import STRETCH, Progress, count_correct, learning_rate, split_indices, train
-from .monitor import has_collapsed
+from .monitor import best_epoch, has_collapsed
 
 __all__ = [
     "STRETCH",
     "Progress",
+    "best_epoch",
     "count_correct",
     "has_collapsed",
     "learning_rate",

@@ -1,6 +1,5 @@
 """The compiled loop: many steps a call, over images that stay on the device."""
 
-import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from ..models import logits
 from ..norms import NORMS
 from ..results import Epoch
 from .checkpoint import State, restore, save
-from .monitor import has_collapsed, is_best, probe
+from .monitor import best_epoch, has_collapsed, probe
 from .objectives import fit_of, objective
 
 Progress = Callable[[str, int, int, str], None]
@@ -57,8 +56,7 @@ def train(
     variables = [*model.variables, *optimizer.variables, moves, *best]
     asked = options.what_is_learned()
     if checkpoint:  # other images under the same name make another training
-        content = zlib.crc32(np.ascontiguousarray(images.images[:]).tobytes())
-        asked["images"] = zlib.crc32(images.known_labels.tobytes(), content)
+        asked["sha256"] = images.digest()
     attack = options.defence()
 
     epochs: list[Epoch] = []
@@ -88,10 +86,11 @@ def train(
         right = count_correct(model, held_out) if len(held_out) else 0
         watched = probe(model, held_out, attack) if attack and len(held_out) else None
         epochs.append(Epoch(loss_sum, correct, len(training), right, len(held_out), watched))
-        if best and is_best(epochs):
+        if best and best_epoch(epochs) == len(epochs):
             _copy(model.variables, best)
         if best and has_collapsed(epochs):
-            _copy(best, model.variables)
+            if best_epoch(epochs):
+                _copy(best, model.variables)
             break
         if checkpoint and epoch + 1 < options.epochs:
             save(checkpoint, variables, State(asked, shuffle.bit_generator.state, tuple(epochs)))

@@ -33,10 +33,17 @@ def probe(model: Any, images: ImageSet, attack: Attack) -> Probe:
     return Probe(n=len(few), fgsm_correct=fgsm, pgd_correct=pgd)
 
 
-def is_best(epochs: Sequence[Epoch]) -> bool:
-    """Whether no epoch before the last one had a higher PGD accuracy, as far as was probed."""
-    found = [epoch.probe.pgd_correct for epoch in epochs if epoch.probe]
-    return not found or found[-1] == max(found)
+def best_epoch(epochs: Sequence[Epoch]) -> int | None:
+    """The epoch, counted from 1, that is best under PGD of those before any collapse.
+
+    The last one of equals; None where the first epoch had collapsed already.
+    """
+    sound = [
+        (epoch.probe.pgd_correct, place)
+        for place, epoch in enumerate(epochs, 1)
+        if epoch.probe and not any(has_collapsed(epochs[:upto]) for upto in range(1, place + 1))
+    ]
+    return max(sound)[1] if sound else None
 
 
 def has_collapsed(epochs: Sequence[Epoch]) -> bool:
