@@ -65,6 +65,73 @@ def test_other_images_are_refused(runs):
         compare(str(runs / "fgsm"), str(runs / "fewer"))
 
 
+@pytest.mark.parametrize("other", [{"offset": 7}, {"only": (0, 1)}, {"split": "train"}], ids=str)
+def test_images_chosen_otherwise_are_other_images(other, runs, model_file):
+    attack(
+        AttackOptions(model=str(model_file), limit=200, output=str(runs / "other"), **other),
+        Watch(),
+    )
+    with pytest.raises(FgsmError, match="must be of the same images"):
+        compare(str(runs / "fgsm"), str(runs / "other"))
+
+
+def test_models_of_other_ranges_are_compared_on_the_same_images(runs, model_file):
+    other = {"model": str(model_file), "limit": 200, "input_range": (0.0, 0.5)}
+    attack(AttackOptions(**other, output=str(runs / "other")), Watch())
+    assert compare(str(runs / "fgsm"), str(runs / "other")).pairs[0].n == 200
+
+
+def test_a_targeted_attack_is_no_pair_of_an_untargeted_one(runs, model_file):
+    attack(
+        AttackOptions(model=str(model_file), limit=200, target=1, output=str(runs / "aimed")),
+        Watch(),
+    )
+    found = compare(str(runs / "fgsm"), str(runs / "aimed"))
+    assert [pair.what for pair in found.pairs] == ["clean"]
+    assert len(found.warnings) == 2
+
+
+def test_without_labels_there_is_nothing_to_compare(runs, model_file):
+    np.savez(runs / "few.npz", x=np.zeros((5, 28, 28), np.uint8))
+    for name in ("a", "b"):
+        attack(
+            AttackOptions(
+                model=str(model_file), data=str(runs / "few.npz"), output=str(runs / name)
+            ),
+            Watch(),
+        )
+    with pytest.raises(FgsmError, match="without labels"):
+        compare(str(runs / "a"), str(runs / "b"))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda folder: (folder / "outcomes.npz").write_text("x"),
+        lambda folder: np.savez(folder / "outcomes.npz", right=np.ones(3), still=np.ones((1, 3))),
+        lambda folder: (folder / "results.json").write_text('{"command": "attack"}'),
+        lambda folder: (folder / "config.yaml").unlink(),
+    ],
+)
+def test_a_damaged_run_is_told_in_one_sentence(spoil, runs):
+    spoil(runs / "margin")
+    with pytest.raises(FgsmError) as caught:
+        compare(str(runs / "fgsm"), str(runs / "margin"))
+    assert str(runs / "margin") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_difference_is_told_by_its_place_inside(runs):
+    path = runs / "eval" / "results.json"
+    document = json.loads(path.read_text())
+    document["results"][1]["adversarial_correct"] += 1
+    path.write_text(json.dumps(document))
+    found = verify(str(runs / "eval"), Watch())
+    [differing] = [check for check in found.checks if not check.agrees]
+    assert differing.what == "eval: results[1].adversarial_correct"
+    assert differing.recorded == differing.found + 1
+
+
 def test_what_is_no_run_is_refused(runs, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FgsmError, match="is no finished run"):
