@@ -633,3 +633,18 @@ def test_a_saved_part_of_a_set_is_matched_with_its_own_images(choice, fgsm, mode
     [found] = json.loads(again.stdout)["results"]
     for name in ("adversarial_correct", "clean_correct", "linf_max"):
         assert found[name] == pytest.approx(made[name])
+
+
+@pytest.mark.parametrize("changed", ["x_train.npy", "x_test.npy", None])
+def test_a_training_on_two_files_is_taken_up_unless_one_has_changed(changed, fgsm, tmp_path):
+    images = load_images("mnist", "train", limit=400)
+    for half, part in (("train", slice(0, 300)), ("test", slice(300, 400))):
+        np.save(tmp_path / f"x_{half}.npy", images.images[part])
+        np.save(tmp_path / f"y_{half}.npy", images.labels[part])
+    asked = ("train", "--data", ".", "--hidden", "4", "--epochs", "1", "--output", "m")
+    assert fgsm(*asked).returncode == 0
+    if changed:
+        pixels = np.load(tmp_path / changed)
+        pixels[0] ^= 1
+        np.save(tmp_path / changed, pixels)
+    assert ("Using m/model.keras" in fgsm(*asked).stderr) == (changed is None)

@@ -51,6 +51,7 @@ EVAL = replace(ATTACK, command="eval", results=(RESULT, replace(RESULT, adversar
 TRAINING = Training(
     model=ATTACK.model,
     data=ATTACK.data,
+    test=ATTACK.data,
     n=10_000,
     clean_correct=9_768,
     epochs=(Epoch(54.0, 500, 540, 55, 60),),

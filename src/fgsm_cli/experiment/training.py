@@ -78,6 +78,7 @@ def train(options: TrainOptions, watch: Watch) -> Training:
     record = Training(
         model=model_source(inspect(model, path=str(path), sha256=sha256(path))),
         data=data_source(images),
+        test=data_source(test),
         n=len(test),
         clean_correct=count_correct(model, test),
         epochs=epochs,
@@ -162,13 +163,17 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
             return None
         if document["versions"] != versions():
             return None
-        if document["data"]["sha256"] not in (test.digest(), _training_digest(options)):
+        learned, judged = Source(**document["data"]), Source(**document["test"])
+        if judged.sha256 != test.digest():
+            return None
+        if learned.sha256 != judged.sha256 and learned.sha256 != _training_digest(options):
             return None
         if model.sha256 != sha256(folder / MODEL_FILE):
             return None
         return Training(
             model=model,
-            data=Source(**document["data"]),
+            data=learned,
+            test=judged,
             n=len(test),
             clean_correct=document["clean_correct"],
             epochs=tuple(Epoch.from_dict(epoch) for epoch in document["epochs"]),

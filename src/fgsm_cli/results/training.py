@@ -57,6 +57,7 @@ class Training:
 
     model: ModelSource
     data: Source
+    test: Source
     n: int
     clean_correct: int
     epochs: tuple[Epoch, ...]
@@ -75,6 +76,7 @@ class Training:
             "epochs": [epoch.as_dict() for epoch in self.epochs],
             "model": asdict(self.model),
             "data": asdict(self.data),
+            "test": asdict(self.test),
             "files": list(self.files),
             "versions": versions(),
             "warnings": list(self.warnings),
