@@ -185,14 +185,14 @@ def _crafter(model: Model, kind: Kind, shape: tuple[int | None, ...], dtype: Any
 
 @functools.lru_cache(maxsize=16)
 def mover(norm: Norm, rank: int) -> Any:
-    """The compiled step of a direct attack: (x, gradient, length) -> x_adv, for images of a rank.
+    """The compiled step of a direct attack: (x, gradient, length) -> x_adv.
 
     All that is left to do once the gradient is known; a sweep over epsilon needs no more.
+    x: float32, of this rank; which axes a norm is taken over depends on it.
     """
-    del rank  # only what is of one rank shares a graph
+    images = tf.TensorSpec([None] * rank, tf.float32)
 
-    @compiled
     def move(x: Any, gradient: Any, length: Any) -> Any:
         return moved(x, gradient, length, norm)
 
-    return move
+    return compiled_for(move, images, images, tf.TensorSpec((), tf.float32))
