@@ -141,17 +141,21 @@ def whole_folder(target: str | Path, ours: Callable[[Path], bool]) -> Iterator[P
     place = Path(os.path.realpath(target))
     check_replaceable(target, ours)
     temporary = place.with_name(f".{place.name}.{os.getpid()}")
+    before = temporary.with_name(f"{temporary.name}.before")
     try:
         make_folder(place.parent)
         temporary.mkdir()
         yield temporary
         if place.exists():
-            shutil.rmtree(place)
+            place.replace(before)
         temporary.replace(place)
     except OSError as error:
         raise FgsmError(f"cannot write {target}: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if before.exists() and not place.exists():
+            before.replace(place)
+        for left in (temporary, before):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def check_replaceable(target: str | Path, ours: Callable[[Path], bool]) -> None:
