@@ -21,13 +21,12 @@ from ..data import ImageSet, check_images, check_labels, in_unit_range, natural_
 from ..errors import FgsmError
 from ..family import Attack
 from ..ranges import PixelRange
-from .formats import FORMATS, About, check_form, digest, is_saved_set, read
+from .formats import FORMATS, About, check_form, is_saved_set, read
 from .room import room
 
 __all__ = [
     "Examples",
     "check_form",
-    "digest",
     "is_saved_set",
     "load_examples",
     "made_from",

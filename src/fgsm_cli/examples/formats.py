@@ -7,7 +7,6 @@
 A folder says what it is in its manifest.json; the sums of its files are not needed to read it.
 """
 
-import hashlib
 import io
 import json
 import math
@@ -27,7 +26,7 @@ from ..data.npy import stored_npy
 from ..data.stored import Growing
 from ..errors import FgsmError, in_one_line
 from ..family import Norm
-from ..files import sha256, whole_file, whole_folder
+from ..files import whole_file, whole_folder
 from .lattice import to_grey_levels
 
 MANIFEST_FILE = "manifest.json"
@@ -192,15 +191,6 @@ def check_form(form: SaveFormat, shape: tuple[int, ...], path: str) -> None:
     """Raise FgsmError for images that the form cannot hold."""
     if form == "png":
         _as_picture(shape, path)
-
-
-def digest(path: str) -> str:
-    """The sha256 of a saved set: of its file, or of the folder's files in the manifest's order."""
-    if not Path(path).is_dir():
-        return sha256(path)
-    names = json.loads((Path(path) / MANIFEST_FILE).read_text(encoding="utf-8"))["files"]
-    sums = [sha256(Path(path) / name) for name in (MANIFEST_FILE, *names)]
-    return hashlib.sha256("".join(sums).encode()).hexdigest()
 
 
 @contextmanager

@@ -14,8 +14,9 @@ from ..config import (
 )
 from ..data import ImageSet, Split, is_named, load_images
 from ..evaluation import Contest, Judged, Keep, judge, judge_examples
-from ..examples import check_form, digest, load_examples, made_from, room, save_examples
+from ..examples import check_form, load_examples, made_from, room, save_examples
 from ..family import Attack
+from ..files import sha256
 from ..models import Classifier
 from ..results import (
     Judgement,
@@ -163,7 +164,7 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
     return Judgement(
         command="eval",
         model=model_source(classifier),
-        data=Source(path, digest(path), f"{len(examples):,} adversarial images"),
+        data=Source(path, sha256(path), f"{len(examples):,} adversarial images"),
         n=len(examples),
         clean_correct=result.clean_correct,
         results=(result,),
