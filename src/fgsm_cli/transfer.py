@@ -7,7 +7,7 @@ What fools one network often fools another (Papernot et al. 2016, arXiv 1605.072
 may be an ensemble, the mean of the models' logits (Liu et al. 2017, arXiv 1611.02770).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -85,17 +85,10 @@ def ensemble(classifiers: Sequence[Classifier]) -> Classifier:
                 f"an ensemble must agree on its classes. Received: {first.classes} of "
                 f"{first.path} and {other.classes} of {other.path}"
             )
-    mean = _Mean(classifiers)
+
+    def mean(x: Any) -> Any:
+        return tf.add_n([one(x) for one in classifiers]) / len(classifiers)
+
     return replace(
         first, model=mean, scores=mean, head="logits", range=UNIT, path=ENSEMBLE, sha256=""
     )
-
-
-class _Mean:
-    """A function of pixels that gives the mean logits; compared by identity, as models are."""
-
-    def __init__(self, classifiers: Sequence[Callable[[Any], Any]]) -> None:
-        self.classifiers = classifiers
-
-    def __call__(self, x: Any) -> Any:
-        return tf.add_n([one(x) for one in self.classifiers]) / len(self.classifiers)

@@ -110,9 +110,10 @@ def build_network(
         return build_cnn(**common)
     if architecture in ("mlp", "softmax"):
         return build_mlp(() if architecture == "softmax" else hidden, **common)
-    model = call(architecture)
-    found = inspect(model, path=architecture)
-    compute_in_float32(model)
+    built = call(architecture)
+    compute_in_float32(built)
+    found = inspect(built, path=architecture)
+    model = found.model
     if not found.range.is_unit:
         raise FgsmError(
             f"{architecture} takes pixels in {found.range} by {found.range_source}; a network to "
