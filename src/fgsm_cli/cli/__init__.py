@@ -30,6 +30,7 @@ from ..config import (
     check_text,
     command_of,
     experiment_schema,
+    flag,
     names_function,
     parse_setting,
     read_experiment,
@@ -37,7 +38,7 @@ from ..config import (
 )
 from ..errors import FgsmError
 from ..files import check_readable
-from .flags import command_class, flag, keyword, once, signature
+from .flags import command_class, keyword, once, signature
 from .screen import ReaderGoneError, complain, show, watched, write
 
 if TYPE_CHECKING:

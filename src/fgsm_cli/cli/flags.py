@@ -11,16 +11,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from ..config import Options, keys
+from ..config import Options, flag, keys
 from ..errors import FgsmError
 from ..validation import expected
 
 PANELS = ("Attack", "Model", "Training", "Adversarial training", "Data", "Computation", "Output")
-
-
-def flag(name: str) -> str:
-    """How a field is called on the command line."""
-    return "--" + name.replace("_", "-")
 
 
 def _parameter(name: str, field: Any, schema: Mapping[str, Any]) -> inspect.Parameter:

@@ -33,6 +33,7 @@ from .fields import (
     OutputKind,
     SaveFormat,
     check_text,
+    flag,
     names_function,
 )
 from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions, TransferOptions
@@ -71,6 +72,7 @@ __all__ = [
     "command_of",
     "dump_experiment",
     "experiment_schema",
+    "flag",
     "keys",
     "names_function",
     "parse_setting",

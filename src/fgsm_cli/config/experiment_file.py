@@ -14,7 +14,7 @@ import yaml
 
 from ..errors import FgsmError, listed
 from ..files import check_regular
-from .fields import MODEL_FILE
+from .fields import MODEL_FILE, flag
 from .options import Options, RunOptions
 from .sections import SECTIONS, build, keys, near
 from .training import TrainOptions
@@ -161,7 +161,7 @@ def resolve_experiment(
     the file's ``run`` section yields to a section's own); a section without a model takes the
     one trained before it, a transfer without models all of them.
     """
-    given_options = build(RunOptions, given, {key: f"--{key.replace('_', '-')}" for key in given})
+    given_options = build(RunOptions, given, {key: flag(key) for key in given})
     run = build(RunOptions, {**sections.get("run", {}), **given})
     in_file = build(RunOptions, sections.get("run", {}))
     resolved: dict[str, Options] = {}

@@ -8,38 +8,17 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from ..errors import FgsmError, listed
 from ..family import AttackName
-from ..validation import (
-    Epsilon,
-    number,
-)
+from ..validation import Epsilon, number
 
 DEFAULT_DIR = "runs/mnist-mlp"
-
-
 MODEL_FILE = "model.keras"
-
-
 DEFAULT_MODEL = f"{DEFAULT_DIR}/{MODEL_FILE}"
-
-
 CONFIG_FILE = "config.yaml"
-
-
 RESULTS_FILE = "results.json"
-
-
 EXAMPLES_FILE = "adversarial.npz"
-
-
 CURVE_FILE = "curve.npz"
-
-
 CHECKPOINT_FILE = "checkpoint.npz"
-
-
 OUTCOMES_FILE = "outcomes.npz"
-
-
 OutputKind = Literal["logits", "softmax", "log-softmax", "probabilities", "sigmoid", "logit"]
 
 
@@ -98,68 +77,49 @@ def _widths(value: Any) -> Any:
 
 
 Text = Annotated[str, BeforeValidator(_text)]
-
-
 Texts = Annotated[
     tuple[Text, ...], BeforeValidator(_as_list, json_schema_input_type=str | list[str])
 ]
-
-
 Numbers = Annotated[
     tuple[Annotated[float, Field(allow_inf_nan=False), BeforeValidator(number)], ...],
     BeforeValidator(_listed, json_schema_input_type=float | str | list[float | str]),
 ]
-
-
 Deviations = Annotated[
     tuple[Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(number)], ...],
     BeforeValidator(_listed, json_schema_input_type=float | str | list[float | str]),
 ]
-
-
 Width = Annotated[int, Field(ge=1, le=1_000_000)]
-
-
 Widths = Annotated[
     tuple[Width, ...], BeforeValidator(_widths, json_schema_input_type=int | str | list[int | str])
 ]
-
-
 SaveFormat = Literal["npz", "npy", "png"]
-
-
 Labelled = Annotated[
     tuple[Annotated[int, Field(ge=0)], ...],
     AfterValidator(_different),
     BeforeValidator(_listed, json_schema_input_type=int | str | list[int | str]),
 ]
-
-
 Names = Annotated[
     tuple[Text, ...],
     AfterValidator(_different),
     BeforeValidator(_names, json_schema_input_type=str | list[str]),
 ]
-
-
 DirectName = Literal["fgsm", "fgm", "margin-fgsm"]
-
-
 Points = Annotated[int, Field(ge=2, le=1001)]
-
-
 Epsilons = Annotated[
     tuple[Epsilon, ...],
     Field(min_length=1),
     BeforeValidator(_as_list, json_schema_input_type=float | str | list[float | str]),
 ]
-
-
 AttackNames = Annotated[
     tuple[AttackName, ...],
     Field(min_length=1),
     BeforeValidator(_as_list, json_schema_input_type=AttackName | list[AttackName]),
 ]
+
+
+def flag(name: str) -> str:
+    """How a field is called on the command line."""
+    return "--" + name.replace("_", "-")
 
 
 def option(default: Any, help: str, *, group: str, short: str | None = None) -> Any:

@@ -6,14 +6,7 @@ from typing import Literal
 
 from ..errors import FgsmError
 from ..family import ROWS, Attack, AttackName, Labels, Loss, Norm, attack_named
-from ..validation import (
-    Count,
-    Decay,
-    Epsilon,
-    Rate,
-    StepSize,
-    Target,
-)
+from ..validation import Count, Decay, Epsilon, Rate, StepSize, Target
 from .fields import (
     EXAMPLES_FILE,
     AttackNames,
@@ -27,6 +20,10 @@ from .fields import (
 )
 from .model import LoadingOptions, ModelOptions
 from .options import SectionOptions
+
+_EPSILON = (
+    "How far a pixel (an image, in l2 or l1) may move on the 0..1 pixel scale, such as 0.1 or 8/255"
+)
 
 
 class _Attacking(SectionOptions):
@@ -82,6 +79,13 @@ class _Attacking(SectionOptions):
             target=target,
             labels=labels,
         )
+
+
+class _OneAttack(_Attacking):
+    """What attack and transfer share."""
+
+    attack: AttackName = option("fgsm", "Attack.", group="Attack", short="-a")
+    epsilon: Epsilon = option(0.1, f"{_EPSILON}.", group="Attack", short="-e")
 
 
 class _Judging(ModelOptions, _Attacking):
@@ -141,17 +145,9 @@ class _Judging(ModelOptions, _Attacking):
                 )
 
 
-class AttackOptions(_Judging):
+class AttackOptions(_Judging, _OneAttack):
     """fgsm attack"""
 
-    attack: AttackName = option("fgsm", "Attack.", group="Attack", short="-a")
-    epsilon: Epsilon = option(
-        0.1,
-        "How far a pixel (an image, in l2 or l1) may move on the 0..1 pixel scale, such as 0.1 "
-        "or 8/255.",
-        group="Attack",
-        short="-e",
-    )
     save: Text | None = option(
         None, "File (.npz) or folder for the adversarial set.", group="Output"
     )
@@ -193,13 +189,7 @@ class EvalOptions(_Judging):
     """fgsm eval"""
 
     attack: AttackNames = option(("fgsm",), "Attack; repeat for more.", group="Attack", short="-a")
-    epsilon: Epsilons = option(
-        (0.1,),
-        "How far a pixel (an image, in l2 or l1) may move on the 0..1 pixel scale, such as 0.1 "
-        "or 8/255; repeat for more.",
-        group="Attack",
-        short="-e",
-    )
+    epsilon: Epsilons = option((0.1,), f"{_EPSILON}; repeat for more.", group="Attack", short="-e")
     worst: bool = option(
         False,
         "Judge by the worst of the attacks, image by image; what one has turned, the next one "
@@ -284,21 +274,13 @@ class AuditOptions(ModelOptions):
         return "an audit"
 
 
-class TransferOptions(LoadingOptions, _Attacking):
+class TransferOptions(LoadingOptions, _OneAttack):
     """fgsm transfer"""
 
     models: Texts = option(
         (),
         "Models to craft on and to judge, two or more: files, folders or package.module:function.",
         group="Model",
-    )
-    attack: AttackName = option("fgsm", "Attack.", group="Attack", short="-a")
-    epsilon: Epsilon = option(
-        0.1,
-        "How far a pixel (an image, in l2 or l1) may move on the 0..1 pixel scale, such as 0.1 "
-        "or 8/255.",
-        group="Attack",
-        short="-e",
     )
     ensemble: bool = option(
         False,

@@ -4,23 +4,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from ..errors import FgsmError
-from ..validation import (
-    Ends,
-)
+from ..validation import Ends
+from .fields import DEFAULT_MODEL, Deviations, Numbers, OutputKind, Text, Texts, option
+from .options import SectionOptions
 
 if TYPE_CHECKING:
     from ..data.reading import Reading
     from ..ranges import PixelRange
-from .fields import (
-    DEFAULT_MODEL,
-    Deviations,
-    Numbers,
-    OutputKind,
-    Text,
-    Texts,
-    option,
-)
-from .options import SectionOptions
 
 
 class LoadingOptions(SectionOptions):

@@ -4,16 +4,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from ..validation import (
-    Count,
-    Ends,
-    Seed,
-    Skipped,
-)
+from ..validation import Count, Ends, Seed, Skipped
+from .fields import Labelled, Names, Text, option
 
 if TYPE_CHECKING:
     from ..data.reading import Reading
-from .fields import Labelled, Names, Text, option
 
 
 class Options(BaseModel):

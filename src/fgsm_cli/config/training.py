@@ -4,20 +4,12 @@ from typing import Any, Literal
 
 from ..errors import FgsmError
 from ..family import ROWS, Attack, AttackName, Norm, attack_named
-from ..validation import (
-    Count,
-    Epsilon,
-    LearningRate,
-    Rate,
-    Replays,
-    Share,
-    StepSize,
-    Weight,
-)
-from .fields import DEFAULT_DIR, Text, Widths, names_function, option
+from ..validation import Count, Epsilon, LearningRate, Rate, Replays, Share, StepSize, Weight
+from .fields import DEFAULT_DIR, Text, Widths, flag, names_function, option
 from .options import SectionOptions
 
 ARCHITECTURES = ("mlp", "softmax", "cnn")
+_ADVERSARIAL = "Adversarial training"
 
 
 class TrainOptions(SectionOptions):
@@ -61,44 +53,44 @@ class TrainOptions(SectionOptions):
         0.0, "Uniform noise of at most this on each pixel of the training images.", group="Training"
     )
     adversarial: AttackName | None = option(
-        None, "Train on adversarial examples by this attack.", group="Adversarial training"
+        None, "Train on adversarial examples by this attack.", group=_ADVERSARIAL
     )
     epsilon: Epsilon = option(
-        0.1, "Their size on the 0..1 pixel scale.", group="Adversarial training", short="-e"
+        0.1, "Their size on the 0..1 pixel scale.", group=_ADVERSARIAL, short="-e"
     )
     norm: Norm | None = option(
-        None, "Norm of the ball. Default: the attack's own.", group="Adversarial training"
+        None, "Norm of the ball. Default: the attack's own.", group=_ADVERSARIAL
     )
     steps: Count | None = option(
-        None, "Gradients of an iterated attack. Default: its own.", group="Adversarial training"
+        None, "Gradients of an iterated attack. Default: its own.", group=_ADVERSARIAL
     )
     step_size: StepSize | None = option(
         None,
         "Length of a step as a share of epsilon. Default: the attack's own.",
-        group="Adversarial training",
+        group=_ADVERSARIAL,
     )
     mix: Rate = option(
         1.0,
         "Share of the adversarial images in the loss: 1 is Madry's objective, 0.5 Goodfellow's.",
-        group="Adversarial training",
+        group=_ADVERSARIAL,
     )
     replays: Replays = option(
         1,
         "Free training: each batch so many times, weights and images moved by one gradient.",
-        group="Adversarial training",
+        group=_ADVERSARIAL,
     )
     trades_beta: Weight = option(
-        0.0, "TRADES: weight of the distance to the clean answer.", group="Adversarial training"
+        0.0, "TRADES: weight of the distance to the clean answer.", group=_ADVERSARIAL
     )
     gradalign: Weight = option(
         0.0,
         "Weight of GradAlign, which keeps one-step training from collapsing.",
-        group="Adversarial training",
+        group=_ADVERSARIAL,
     )
     stop_on_collapse: bool = option(
         False,
         "Stop when PGD accuracy collapses, and keep the weights of the epoch best under PGD.",
-        group="Adversarial training",
+        group=_ADVERSARIAL,
     )
     resume: bool = option(
         False, "Go on with a training of these options that was cut short.", group="Training"
@@ -128,22 +120,18 @@ class TrainOptions(SectionOptions):
                 f"--architecture must be {', '.join(ARCHITECTURES)} or package.module:function. "
                 f"Received: {self.architecture!r}"
             )
-        if self.architecture != "mlp" and self.hidden != type(self).model_fields["hidden"].default:
+        given = {
+            name
+            for name, field in type(self).model_fields.items()
+            if getattr(self, name) != field.default
+        }
+        if self.architecture != "mlp" and "hidden" in given:
             raise FgsmError(f"--hidden is of the architecture mlp. Received: {self.architecture}")
         if self.adversarial is None:
-            for name in (
-                "epsilon",
-                "norm",
-                "steps",
-                "step_size",
-                "mix",
-                "replays",
-                "trades_beta",
-                "gradalign",
-                "stop_on_collapse",
-            ):
-                if getattr(self, name) != type(self).model_fields[name].default:
-                    raise FgsmError(f"--{name.replace('_', '-')} needs --adversarial ATTACK")
+            for name, field in type(self).model_fields.items():
+                extra: Any = field.json_schema_extra
+                if name in given and extra["group"] == _ADVERSARIAL:
+                    raise FgsmError(f"{flag(name)} needs --adversarial ATTACK")
             return
         row = ROWS[self.adversarial]
         if self.trades_beta and (row.start == "image" or row.adapts):
@@ -151,14 +139,14 @@ class TrainOptions(SectionOptions):
                 "--trades-beta needs an attack with a random start, such as pgd: at the image "
                 f"itself its loss has no gradient. Received: {self.adversarial}"
             )
-        for given, what, without in (
+        for holds, what, without in (
             (self.replays > 1, "--replays", ("mix", "trades_beta", "gradalign", "step_size")),
             (self.trades_beta > 0, "--trades-beta", ("mix",)),
             (True, "--adversarial", ("noise",)),
         ):
             for name in without:
-                if given and getattr(self, name) != type(self).model_fields[name].default:
-                    raise FgsmError(f"--{name.replace('_', '-')} has no effect with {what}")
+                if holds and name in given:
+                    raise FgsmError(f"{flag(name)} has no effect with {what}")
         if self.replays > 1 and self.adversarial != "fgsm":
             raise FgsmError(
                 f"--replays is free training, by --adversarial fgsm. Received: {self.adversarial}"

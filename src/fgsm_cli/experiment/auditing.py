@@ -3,13 +3,9 @@
 from dataclasses import replace
 
 from ..audit import audit as run_checks
-from ..config import (
-    AuditOptions,
-)
+from ..config import AuditOptions
 from ..data import load_images
-from ..results import (
-    Audit,
-)
+from ..results import Audit
 from .folders import output_folder, write
 from .sources import data_source, model_source
 from .subject import subject

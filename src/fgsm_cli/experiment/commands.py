@@ -3,13 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..results import (
-    Audit,
-    Curve,
-    Judgement,
-    Training,
-    Transfer,
-)
+from ..results import Audit, Curve, Judgement, Training, Transfer
 from .auditing import audit
 from .judging import attack, evaluate
 from .tracing import curve

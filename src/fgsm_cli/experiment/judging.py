@@ -7,22 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..config import (
-    AttackOptions,
-    EvalOptions,
-    SaveFormat,
-)
+from ..config import AttackOptions, EvalOptions, SaveFormat
 from ..data import ImageSet, Split, is_named, load_images
 from ..evaluation import Contest, Judged, Keep, judge, judge_examples
 from ..examples import check_form, load_examples, made_from, room, save_examples
 from ..family import Attack
 from ..files import sha256
 from ..models import Classifier
-from ..results import (
-    Judgement,
-    OverSeeds,
-    Source,
-)
+from ..results import Judgement, OverSeeds, Source
 from .folders import check_target, output_folder, write, write_outcomes
 from .sources import data_source, model_source
 from .subject import check_known, classifier_of, doubts, subject

@@ -2,10 +2,7 @@
 
 from ..data import ImageSet
 from ..models import Classifier
-from ..results import (
-    ModelSource,
-    Source,
-)
+from ..results import ModelSource, Source
 
 
 def model_source(classifier: Classifier) -> ModelSource:

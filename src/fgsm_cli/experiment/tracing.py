@@ -5,17 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..config import (
-    CURVE_FILE,
-    CurveOptions,
-)
+from ..config import CURVE_FILE, CurveOptions
 from ..curve import trace_curve
 from ..evaluation import UNLABELLED, predicted
 from ..files import whole_file
-from ..results import (
-    QUANTILES,
-    Curve,
-)
+from ..results import QUANTILES, Curve
 from .folders import output_folder, write
 from .sources import data_source, model_source
 from .subject import subject

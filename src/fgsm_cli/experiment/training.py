@@ -20,13 +20,7 @@ from ..data import ImageSet, load_images
 from ..errors import FgsmError
 from ..files import sha256
 from ..models import build_network, inspect, save_model
-from ..results import (
-    Epoch,
-    ModelSource,
-    Source,
-    Training,
-    versions,
-)
+from ..results import Epoch, ModelSource, Source, Training, versions
 from ..training import best_epoch, count_correct, has_collapsed
 from ..training import train as train_model
 from .folders import output_folder, write
