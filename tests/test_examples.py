@@ -8,7 +8,7 @@ import pytest
 
 from fgsm_cli import FgsmError, attack_named
 from fgsm_cli.data import ImageSet, load_images
-from fgsm_cli.examples import formats, load_examples, made_from, room, save_examples
+from fgsm_cli.examples import folders, load_examples, made_from, room, save_examples
 from fgsm_cli.ranges import GREY_LEVELS
 
 
@@ -37,7 +37,7 @@ def test_a_set_comes_back_with_all_it_is(few, images, tmp_path):
 @pytest.mark.parametrize("form", ["npz", "npy", "png"])
 @pytest.mark.parametrize("shape", [(28, 28), (28, 28, 1), (784,), (1, 28, 28)])
 def test_every_form_comes_back(form, shape, images, tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "SHARD_BYTES", 28 * 28 * 4 * 4)  # several shards of four images
+    monkeypatch.setattr(folders, "SHARD_BYTES", 28 * 28 * 4 * 4)  # several shards of four images
     chosen = np.array([17, 3, 42, 8, 99, 5])
     some = images.take(chosen)
     some = replace(some, images=some.images.reshape(-1, *shape))

@@ -60,9 +60,9 @@ def test_a_few_images_of_many_cost_a_few():
 
 @pytest.mark.parametrize("form", ["npy", "npz"])
 def test_a_saved_set_is_the_same_from_memory_and_from_shards(form, tmp_path, monkeypatch):
-    from fgsm_cli.examples import formats
+    from fgsm_cli.examples import folders, formats
 
-    monkeypatch.setattr(formats, "SHARD_BYTES", 4 * 784 * 1500)
+    monkeypatch.setattr(folders, "SHARD_BYTES", 4 * 784 * 1500)
     x = np.random.default_rng(0).random((4000, 28, 28), np.float32)
     about = formats.About(np.zeros(4000, np.int64), np.arange(4000), 0.1, None, "mnist", "test", "")
     path = str(tmp_path / f"adv.{form}")

@@ -12,8 +12,10 @@ import os
 import shutil
 import tempfile
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from pathlib import Path
 from typing import IO, Any
 
@@ -27,8 +29,30 @@ LARGEST = 64 * 2**30
 _BLOCK = 16 * 2**20
 
 
+class Rows(ABC):
+    """What follows from the shape of an array that is not one of NumPy's."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, ...]:
+        """The shape, as an array has it."""
+
+    @property
+    def ndim(self) -> int:
+        """How many axes there are."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return prod(self.shape)
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+
 @dataclass(frozen=True, eq=False)
-class StoredArray:
+class StoredArray(Rows):
     """Rows of a file as an array: shape, dtype, length, slices and index arrays.
 
     path, dtype, offset, order: where the file's array begins and how it is laid out.
@@ -56,21 +80,8 @@ class StoredArray:
         return (len(self._rows), *axes[1:])
 
     @property
-    def ndim(self) -> int:
-        """How many axes there are."""
-        return len(self.full_shape)
-
-    @property
-    def size(self) -> int:
-        """How many numbers there are."""
-        return int(np.prod(self.shape, dtype=object))
-
-    @property
     def _rows(self) -> "range | NDArray[np.int64]":
         return range(self.full_shape[0]) if self.rows is None else self.rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
 
     def __getitem__(self, key: Any) -> Any:
         """A row by its number; rows by a slice, an array of numbers or one of truth values."""
@@ -124,7 +135,7 @@ def part(images: Any, key: Any) -> Any:
 
 def blocks(images: Any, size: int = _BLOCK) -> Iterator[tuple[int, NDArray[Any]]]:
     """An array in stretches of about ``size`` bytes, each with the number of its first row."""
-    row = max(1, int(np.prod(images.shape[1:], dtype=object)) * images.dtype.itemsize)
+    row = max(1, prod(images.shape[1:]) * images.dtype.itemsize)
     step = max(1, size // row)
     for start in range(0, len(images), step):
         yield start, images[start : start + step]

@@ -21,8 +21,10 @@ from ..data import ImageSet, check_images, check_labels, in_unit_range, natural_
 from ..errors import FgsmError
 from ..family import Attack
 from ..ranges import PixelRange
-from .formats import FORMATS, About, check_form, is_saved_set, read
-from .room import room
+from .about import About
+from .arrays import room
+from .folders import check_form, is_saved_set
+from .formats import FORMATS, read
 
 __all__ = [
     "Examples",
