@@ -9,14 +9,14 @@ that is not the paper's number, the note says why.
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from .config import command_of, read_experiment, resolve_experiment
 from .errors import FgsmError
-from .experiment import COMMANDS, Watch, write_run
-from .results import Reproduced, Reproduction
+from .experiment import COMMANDS, Watch, output_folder, write_run
+from .results import Figure, Reproduced, Reproduction
 
 _PACKAGED = Path(__file__).parent / "assets" / "papers"
 _IN_REPOSITORY = Path(__file__).parents[2] / "configs" / "papers"
@@ -25,23 +25,6 @@ GOODFELLOW = "Goodfellow et al. 2015, arXiv 1412.6572"
 TRAMER = "Tramèr et al. 2018, arXiv 1705.07204"
 WONG = "Wong et al. 2020, arXiv 2001.03994"
 MADRY = "Madry et al. 2018, arXiv 1706.06083"
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A number of a paper and where it is found in the results of its experiment.
-
-    where: keys and places, joined by dots. published: as the paper has it, as accuracy.
-    """
-
-    experiment: str
-    source: str
-    what: str
-    where: str
-    published: float | None
-    low: float
-    high: float
-    note: str = ""
 
 
 _MLP = "an MLP in place of the maxout network"
@@ -172,16 +155,7 @@ def reproduce(chosen: Sequence[str], watch: Watch, output: str = "runs/papers") 
         documents[name] = _run(name, f"{output}/{name}", watch)
         seconds[name] = round(time.perf_counter() - start, 1)
     figures = tuple(
-        Reproduced(
-            experiment=figure.experiment,
-            source=figure.source,
-            what=figure.what,
-            published=figure.published,
-            measured=_value(documents[figure.experiment], figure.where),
-            low=figure.low,
-            high=figure.high,
-            note=figure.note,
-        )
+        Reproduced(**asdict(figure), measured=_value(documents[figure.experiment], figure.where))
         for figure in FIGURES
         if figure.experiment in documents
     )
@@ -196,6 +170,7 @@ def experiment_file(name: str) -> str:
 
 def _run(name: str, output: str, watch: Watch) -> dict[str, Any]:
     run, resolved = resolve_experiment(read_experiment(experiment_file(name)), {"output": output})
+    output_folder(output, "run")
     document = {
         section: COMMANDS[command_of(section)](options, watch).as_dict()
         for section, options in resolved.items()

@@ -9,7 +9,7 @@ from .comparison import Check, Comparison, Pair, Verification
 from .counts import ModelSource, Source, rate, versions, wilson_interval
 from .curve import QUANTILES, Curve
 from .judgement import AttackResult, GradientHealth, Judgement, OverSeeds, Worst
-from .reproduction import Reproduced, Reproduction
+from .reproduction import Figure, Reproduced, Reproduction
 from .training import Epoch, Probe, Training
 from .transfer import Crossing, Transfer
 
@@ -22,6 +22,7 @@ __all__ = [
     "Crossing",
     "Curve",
     "Epoch",
+    "Figure",
     "Finding",
     "GradientHealth",
     "Judgement",

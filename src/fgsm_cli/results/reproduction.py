@@ -7,20 +7,28 @@ from .counts import versions
 
 
 @dataclass(frozen=True)
-class Reproduced:
-    """One figure: what a paper says, what was measured, and within which range it should lie.
+class Figure:
+    """What a paper says of an experiment, and within which range a right answer lies.
 
-    published: None where the paper tells the effect but no number. note: why it may differ.
+    experiment: its name. where: keys and places in its results, joined by dots. published: a
+    share 0..1; None where the paper tells the effect but no number. note: why it may differ.
     """
 
     experiment: str
     source: str
     what: str
+    where: str
     published: float | None
-    measured: float
     low: float
     high: float
     note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduced(Figure):
+    """A figure, and what was measured."""
+
+    measured: float
 
     @property
     def agrees(self) -> bool:
