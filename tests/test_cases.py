@@ -158,6 +158,7 @@ MODELS = {
     "without an ending": lambda: (saved(network(), "model", ".keras"),),
     "SavedModel": lambda: (exported(),),
     "SavedModel, serving_default": lambda: (exported(), "--endpoint", "serving_default"),
+    "names that no graph takes": lambda: (saved(network(before=[layers.Rescaling(1.0, name="_über: all")])),),
     "Lambda, allowed": lambda: (saved(with_lambda()), "--allow-code"),
     "class of its own, imported": lambda: (of_own_class(), "--import", "own_layer_of_cases"),
 }  # fmt: skip

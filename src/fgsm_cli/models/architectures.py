@@ -14,7 +14,7 @@ from ..errors import FgsmError
 from ..files import whole_file
 from .code import call
 from .inspection import inspect
-from .loading import compute_in_float32
+from .loading import compute_in_float32, name_for_graphs
 
 
 def build_mlp(
@@ -112,6 +112,7 @@ def build_network(
         return build_mlp(() if architecture == "softmax" else hidden, **common)
     built = call(architecture)
     compute_in_float32(built)
+    name_for_graphs(built)
     found = inspect(built, path=architecture)
     model = found.model
     if not found.range.is_unit:

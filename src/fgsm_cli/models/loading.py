@@ -6,6 +6,7 @@ load_classifier("my.models:build", Loading(input_range=PixelRange((-1.0,), (1.0,
 """
 
 import hashlib
+import re
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ def load_classifier(path: str, loading: Loading = AS_IT_IS) -> Classifier:
         found = read_file(path, loading)
         digest = sha256(path)
     compute_in_float32(found.model)
+    name_for_graphs(found.model)
     return inspect(found.model, loading, path=path, sha256=digest, loss=found.loss)
 
 
@@ -52,6 +54,15 @@ def compute_in_float32(model: Any) -> None:
         policy = layer.dtype_policy
         if policy.compute_dtype in _HALVES and not policy.quantization_mode:
             layer.dtype_policy = "float32"
+
+
+def name_for_graphs(model: Any) -> None:
+    """Give every layer a name that a TensorFlow graph accepts as a scope.
+
+    Keras takes ``first layer`` or ``düne`` for a name, and every file of it; no graph does.
+    """
+    for layer in model._flatten_layers():
+        layer.name = re.sub(r"^[^A-Za-z0-9.]|[^A-Za-z0-9_.\\/>-]", ".", layer.name)
 
 
 def weights_sha256(model: Any) -> str:
