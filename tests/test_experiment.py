@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from fgsm_cli import FgsmError
-from fgsm_cli.config import TransferOptions, read_experiment, resolve_experiment
+from fgsm_cli.config import AttackOptions, TransferOptions, read_experiment, resolve_experiment
+from fgsm_cli.experiment import attack
 from fgsm_cli.experiment.folders import check_apart, check_target, output_folder
 from fgsm_cli.experiment.transferring import transfer
 from fgsm_cli.experiment.watch import Watch
@@ -84,6 +85,19 @@ def test_a_plot_that_cannot_be_drawn_is_refused_before_the_work(here):
     options = TransferOptions(models=("a.keras", "b.keras"), plot="file/heat.svg")
     with pytest.raises(FgsmError, match="cannot make the folder"):
         transfer(options, Watch())
+
+
+@pytest.mark.parametrize("choice", [{}, {"offset": 30}, {"balanced": True}], ids=str)
+def test_pictures_of_any_part_of_a_set_are_measured_again(choice, here, model_file):
+    options = AttackOptions(
+        model=str(model_file), limit=20, epsilon=0.1, save="adv", save_format="png", **choice
+    )
+    record = attack(options, Watch())
+    again, [made] = record.saved, record.results
+    assert again.n == 20
+    assert again.linf_max == pytest.approx(25 / 255)
+    assert again.clean_correct == made.clean_correct
+    assert abs(again.adversarial_correct - made.adversarial_correct) <= 2
 
 
 def test_two_sections_do_not_share_a_folder(here):

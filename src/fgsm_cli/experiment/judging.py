@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ..config import AttackOptions, EvalOptions, SaveFormat
+from ..config import AttackOptions, EvalOptions
 from ..data import ImageSet, Split, is_named, load_images
 from ..evaluation import Contest, Judged, Keep, judge, judge_examples
 from ..examples import check_form, load_examples, made_from, room, save_examples
-from ..family import Attack
 from ..files import sha256
 from ..models import Classifier
 from ..results import Judgement, OverSeeds, Source
@@ -24,7 +23,7 @@ from .watch import Watch
 def attack(options: AttackOptions, watch: Watch) -> Judgement:
     """Attack a model with one attack; keep the adversarial set if asked to."""
     folder = output_folder(options.output, "attack", (options.model, options.data))
-    target = options.target_set
+    [[only]], target = options.contests(), options.target_set
     if target:
         check_target(*target, (options.model, options.data))
     classifier, images = subject(options, watch)
@@ -39,27 +38,17 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
     judged = _judged(options, classifier, images, watch, keep if target else None)
     saved = None
     if target:
-        save_examples(*target, kept, images, options.contests()[0][0], classifier.sha256)
+        save_examples(*target, kept, images, only, classifier.sha256)
         if target[1] == "png" and images.labels is not None:
+            again = load_examples(target[0], None)
             saved = judge_examples(
                 classifier,
-                load_examples(target[0], images),
+                replace(again, clean=images.images, clean_range=images.range),
                 batch_size=options.batch_size,
                 progress=watch.progress,
             )
-    record = Judgement(
-        command="attack",
-        model=model_source(classifier),
-        data=data_source(images),
-        n=len(images),
-        clean_correct=judged.clean_correct,
-        results=judged.results,
-        warnings=(
-            *judged.warnings,
-            *doubts(classifier, images, judged.clean_correct),
-            *_lost_in_eight_bits(options.contests()[0][0], target),
-        ),
-        fail_under=options.fail_under,
+    record = replace(
+        _record("attack", options, classifier, images, judged),
         files=(target[0],) if target else (),
         saved=saved,
     )
@@ -69,7 +58,29 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
     return record
 
 
-def _lost_in_eight_bits(attack: Attack, target: tuple[str, SaveFormat] | None) -> Iterator[str]:
+def _record(
+    command: str,
+    options: AttackOptions | EvalOptions,
+    classifier: Classifier,
+    images: ImageSet,
+    judged: Judged,
+) -> Judgement:
+    """A judgement with all that is to be said of it."""
+    lost = _lost_in_eight_bits(options) if isinstance(options, AttackOptions) else ()
+    return Judgement(
+        command=command,
+        model=model_source(classifier),
+        data=data_source(images),
+        n=len(images),
+        clean_correct=judged.clean_correct,
+        results=judged.results,
+        warnings=(*judged.warnings, *doubts(classifier, images, judged.clean_correct), *lost),
+        fail_under=options.fail_under,
+    )
+
+
+def _lost_in_eight_bits(options: AttackOptions) -> Iterator[str]:
+    [[attack]], target = options.contests(), options.target_set
     levels = attack.epsilon * 255
     if target and target[1] == "png" and attack.norm == "linf" and 0 < levels < 1:
         yield (
@@ -128,16 +139,7 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
     else:
         classifier, images = subject(options, watch)
         judged = _judged(options, classifier, images, watch)
-        record = Judgement(
-            command="eval",
-            model=model_source(classifier),
-            data=data_source(images),
-            n=len(images),
-            clean_correct=judged.clean_correct,
-            results=judged.results,
-            warnings=(*judged.warnings, *doubts(classifier, images, judged.clean_correct)),
-            fail_under=options.fail_under,
-        )
+        record = _record("eval", options, classifier, images, judged)
         if folder:
             write_outcomes(folder, judged)
     if folder:
