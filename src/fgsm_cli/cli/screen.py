@@ -93,8 +93,8 @@ def watched() -> "Iterator[Watch]":
 def _without_matplotlib() -> Iterator[None]:
     """Hide matplotlib while Keras is imported.
 
-    Where it is installed, Keras imports it for plots that no command here draws: it takes its
-    time and writes a font cache under HOME, and nobody named that place.
+    Keras imports it for plots of its own: it takes its time and writes a font cache under HOME,
+    which only who asks for a plot should pay.
     """
     hidden = "matplotlib" not in sys.modules
     if hidden:
