@@ -14,9 +14,11 @@ from fgsm_cli.models import build_mlp
 from fgsm_cli.norms import NORMS
 from fgsm_cli.results import Epoch, Probe
 from fgsm_cli.training import best_epoch, has_collapsed, learning_rate, train
+from fgsm_cli.training.loop import split_indices
 from fgsm_cli.training.objectives import fit_of, kullback_leibler, objective
 
 SEED = tf.constant([3, 5])
+FULL = tf.constant(1.0)
 
 
 def quiet(*_):
@@ -52,7 +54,7 @@ def plain_loss(model, x, y):
 
 
 def test_plain_training_minimises_cross_entropy(network, batch):
-    loss, losses, scores = objective(network, asked())(*batch, SEED)
+    loss, losses, scores = objective(network, asked())(*batch, SEED, FULL)
     assert float(loss) == pytest.approx(plain_loss(network, *batch), rel=1e-6)
     assert losses.shape == (40,)
     np.testing.assert_array_equal(scores, network(batch[0]))
@@ -60,23 +62,56 @@ def test_plain_training_minimises_cross_entropy(network, batch):
 
 def test_label_smoothing_is_that_of_keras(network, batch):
     x, y = batch
-    loss, *_ = objective(network, asked(label_smoothing=0.1))(x, y, SEED)
+    loss, *_ = objective(network, asked(label_smoothing=0.1))(x, y, SEED, FULL)
     theirs = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.1)
     assert float(loss) == pytest.approx(theirs(tf.one_hot(y, 10), network(x)).numpy(), rel=1e-6)
 
 
 def test_noise_stays_within_its_size_and_the_range(batch):
     x, y = batch
-    _, _, seen = objective(lambda x: tf.reshape(x, (len(x), -1)), asked(noise=0.2))(x, y, SEED)
+    _, _, seen = objective(lambda x: tf.reshape(x, (len(x), -1)), asked(noise=0.2))(
+        x, y, SEED, FULL
+    )
     moved = np.abs(seen - np.reshape(x, (40, -1)))
     assert 0.15 < moved.max() <= 0.2
     assert 0 <= np.min(seen) <= np.max(seen) <= 1
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"adversarial": "fgsm"},
+        {"adversarial": "rfgsm"},
+        {"adversarial": "pgd", "steps": 3, "trades_beta": 2.0},
+        {"adversarial": "fgsm", "gradalign": 0.5},
+    ],
+    ids=str,
+)
+def test_half_of_epsilon_is_an_epsilon_of_half(options, network, batch):
+    grown, full = (
+        objective(network, asked(**options, epsilon=size))(*batch, SEED, tf.constant(share))[1]
+        for size, share in ((0.2, 0.5), (0.1, 1.0))
+    )
+    np.testing.assert_allclose(grown, full, rtol=1e-5)
+
+
+def test_epsilon_grows_over_the_warmup(some):
+    """One step an epoch, so that the loss of an epoch is the loss of its step."""
+    options = asked(adversarial="fgsm", epsilon=0.2, warmup=2, epochs=3, batch_size=6000,
+                    learning_rate=1e-9, dropout=0)  # fmt: skip
+    model = build_mlp((32,), dropout=0, seed=2)
+    epochs = train(model, some, options, quiet)
+    training, _ = split_indices(len(some), options.validation_split, options.seed)
+    x, y = tf.constant(some.take(training).pixels()), tf.constant(some.known_labels[training])
+    for epoch, share in zip(epochs, (0.5, 1, 1), strict=True):
+        losses = objective(model, options)(x, y, SEED, tf.constant(share, tf.float32))[1]
+        assert epoch.loss_sum == pytest.approx(float(tf.reduce_sum(losses)), rel=1e-4)
+
+
 def test_goodfellows_objective_is_half_clean_and_half_adversarial(network, batch):
     x, y = batch
     parts = [
-        objective(network, asked(adversarial="fgsm", epsilon=0.2, mix=mix))(x, y, SEED)[0]
+        objective(network, asked(adversarial="fgsm", epsilon=0.2, mix=mix))(x, y, SEED, FULL)[0]
         for mix in (1, 0.5)
     ]
     x_adv = perturb(network, x, y, attack_named("fgsm", epsilon=0.2))
@@ -89,7 +124,9 @@ def test_goodfellows_objective_is_half_clean_and_half_adversarial(network, batch
 def test_a_random_start_is_drawn_anew_each_step_and_again_by_the_same_seed(name, network, batch):
     steps = {} if name.startswith("rfgsm") or name == "apgd" else {"steps": 3}
     of = objective(network, asked(adversarial=name, epsilon=0.1, **steps))
-    first, again, other = (of(*batch, tf.constant([3, step]))[0].numpy() for step in (5, 5, 6))
+    first, again, other = (
+        of(*batch, tf.constant([3, step]), FULL)[0].numpy() for step in (5, 5, 6)
+    )
     assert first == again != other
     assert first > plain_loss(network, *batch)
 
@@ -97,7 +134,7 @@ def test_a_random_start_is_drawn_anew_each_step_and_again_by_the_same_seed(name,
 def test_trades_is_cross_entropy_and_beta_times_the_divergence(network, batch):
     x, y = batch
     losses = [
-        objective(network, asked(adversarial="pgd", steps=3, trades_beta=beta))(x, y, SEED)[
+        objective(network, asked(adversarial="pgd", steps=3, trades_beta=beta))(x, y, SEED, FULL)[
             0
         ].numpy()
         for beta in (1, 3)
@@ -124,7 +161,7 @@ def test_gradalign_is_nothing_for_a_linear_model_and_something_for_a_network(net
     )
     for model, labels, is_penalised in ((linear, y % 2, False), (network, y, True)):
         with_it, without = (
-            objective(model, asked(adversarial="fgsm", gradalign=weight))(x, labels, SEED)[
+            objective(model, asked(adversarial="fgsm", gradalign=weight))(x, labels, SEED, FULL)[
                 0
             ].numpy()
             for weight in (1.0, 0.0)
@@ -139,7 +176,7 @@ def test_gradalign_reaches_the_weights(network, batch):
     slopes = []
     for one in (of, without):
         with tf.GradientTape() as tape:
-            loss, *_ = one(*batch, SEED)
+            loss, *_ = one(*batch, SEED, FULL)
         slopes.append(tape.gradient(loss, network.trainable_variables[0]).numpy())
     assert np.isfinite(slopes[0]).all()
     assert np.abs(slopes[0] - slopes[1]).max() > 1e-5
@@ -242,6 +279,7 @@ def test_a_collapse_is_a_wide_gap_or_a_deep_fall(found, is_collapse):
     epochs = [Epoch(1.0, 1, 1, 1, 1, Probe(100, fgsm, pgd)) for fgsm, pgd in found]
     assert has_collapsed(epochs) == is_collapse
     assert not has_collapsed([replace(epoch, probe=None) for epoch in epochs])
+    assert not has_collapsed(epochs, warmup=len(epochs))
 
 
 @pytest.mark.parametrize(
@@ -256,6 +294,7 @@ def test_a_collapse_is_a_wide_gap_or_a_deep_fall(found, is_collapse):
 def test_the_best_epoch_is_one_before_any_collapse(found, best):
     epochs = [Epoch(1.0, 1, 1, 1, 1, Probe(100, fgsm, pgd)) for fgsm, pgd in found]
     assert best_epoch(epochs) == best
+    assert best_epoch(epochs, warmup=len(epochs)) is None
     assert best_epoch([replace(epoch, probe=None) for epoch in epochs]) is None
 
 

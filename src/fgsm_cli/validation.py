@@ -66,6 +66,7 @@ Share = Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False), BeforeValidator
 StepSize = Annotated[float, Field(gt=0, le=10, allow_inf_nan=False), BeforeValidator(number)]
 Decay = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), BeforeValidator(number)]
 Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), BeforeValidator(number)]
+Epochs = Annotated[int, Field(ge=0, le=10_000), BeforeValidator(number)]
 Replays = Annotated[int, Field(ge=1, le=100), BeforeValidator(number)]
 LearningRate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), BeforeValidator(number)]
 

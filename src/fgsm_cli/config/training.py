@@ -4,7 +4,17 @@ from typing import Any, Literal
 
 from ..errors import FgsmError
 from ..family import ROWS, Attack, AttackName, Norm, attack_named
-from ..validation import Count, Epsilon, LearningRate, Rate, Replays, Share, StepSize, Weight
+from ..validation import (
+    Count,
+    Epochs,
+    Epsilon,
+    LearningRate,
+    Rate,
+    Replays,
+    Share,
+    StepSize,
+    Weight,
+)
 from .fields import DEFAULT_DIR, Text, Widths, flag, names_function, option
 from .options import SectionOptions
 
@@ -68,6 +78,9 @@ class TrainOptions(SectionOptions):
         None,
         "Length of a step as a share of epsilon. Default: the attack's own.",
         group=_ADVERSARIAL,
+    )
+    warmup: Epochs = option(
+        0, "Epochs over which epsilon grows from 0 to its size.", group=_ADVERSARIAL
     )
     mix: Rate = option(
         1.0,

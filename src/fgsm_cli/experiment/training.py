@@ -108,9 +108,9 @@ def _training_warnings(
     if images.images.shape == test.images.shape and np.array_equal(images.images, test.images):
         yield f"the test images of {test.name} are its training images: accuracy is overstated"
     places = range(1, len(epochs) + 1)
-    collapses = [place for place in places if has_collapsed(epochs[:place])]
+    collapses = [place for place in places if has_collapsed(epochs[:place], options.warmup)]
     if collapses and options.stop_on_collapse:
-        kept = best_epoch(epochs)
+        kept = best_epoch(epochs, options.warmup)
         yield (
             f"training stopped: in epoch {collapses[-1]} its accuracy under PGD collapsed; "
             + (

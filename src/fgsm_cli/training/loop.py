@@ -86,10 +86,10 @@ def train(
         right = count_correct(model, held_out) if len(held_out) else 0
         watched = probe(model, held_out, attack) if attack and len(held_out) else None
         epochs.append(Epoch(loss_sum, correct, len(training), right, len(held_out), watched))
-        if best and best_epoch(epochs) == len(epochs):
+        if best and best_epoch(epochs, options.warmup) == len(epochs):
             _copy(model.variables, best)
-        if best and has_collapsed(epochs):
-            if best_epoch(epochs):
+        if best and has_collapsed(epochs, options.warmup):
+            if best_epoch(epochs, options.warmup):
                 _copy(best, model.variables)
             break
         if checkpoint and epoch + 1 < options.epochs:
@@ -146,20 +146,21 @@ def _stretch(
     black, width = images.range.black, images.range.width
     loss_of = objective(model, options)
 
-    def learn(x: Any, y: Any, seed: Any) -> Any:
+    def learn(x: Any, y: Any, seed: Any, grown: Any) -> Any:
         with tf.GradientTape() as tape:
-            loss, losses, scores = loss_of(x, y, seed)
+            loss, losses, scores = loss_of(x, y, seed, grown)
         weights = model.trainable_variables
         optimizer.apply(tape.gradient(loss, weights), weights)
         return losses, scores
 
-    def learn_freely(x: Any, y: Any, seed: Any) -> Any:
+    def learn_freely(x: Any, y: Any, seed: Any, grown: Any) -> Any:
         """Shafahi et al. 2019: each gradient serves the weights and the images."""
         del seed
         attack, fit = options.defence(), fit_of(options.label_smoothing)
         assert attack is not None
         geometry, n = NORMS[attack.norm], tf.shape(x)[0]
-        project = geometry.ball(x, attack.epsilon)
+        epsilon = grown * attack.epsilon
+        project = geometry.ball(x, epsilon)
         x_adv, weights = project(x + moves[:n]), model.trainable_variables
         for _ in range(options.replays):
             with tf.GradientTape() as tape:
@@ -169,10 +170,11 @@ def _stretch(
                 loss = tf.reduce_mean(losses)
             *slopes, slope = tape.gradient(loss, [*weights, x_adv])
             optimizer.apply(slopes, weights)
-            x_adv = project(x_adv + attack.epsilon * geometry.steepest(slope))
+            x_adv = project(x_adv + epsilon * geometry.steepest(slope))
         moves[:n].assign(x_adv - x)
         return losses, scores
 
+    warmup, one = options.warmup * -(-len(images) // batch) * options.replays, tf.constant(1.0)
     step_of = learn_freely if options.replays > 1 else learn
 
     @compiled
@@ -182,8 +184,10 @@ def _stretch(
             x = tf.cast(tf.gather(pixels, chosen), tf.float32)
             x = (x - black if black.any() else x) / width
             y = tf.gather(labels, chosen)
-            seed = tf.stack([options.seed % 2**31, tf.cast(optimizer.iterations, tf.int32)])
-            losses, scores = step_of(x, y, seed)
+            done = tf.cast(optimizer.iterations, tf.int32)
+            seed = tf.stack([options.seed % 2**31, done])
+            grown = tf.minimum((tf.cast(done, tf.float32) + 1) / warmup, 1) if warmup else one
+            losses, scores = step_of(x, y, seed, grown)
             hits = tf.equal(tf.argmax(scores, axis=1), y)
             return (
                 i + 1,

@@ -33,25 +33,28 @@ def probe(model: Any, images: ImageSet, attack: Attack) -> Probe:
     return Probe(n=len(few), fgsm_correct=fgsm, pgd_correct=pgd)
 
 
-def best_epoch(epochs: Sequence[Epoch]) -> int | None:
+def best_epoch(epochs: Sequence[Epoch], warmup: int = 0) -> int | None:
     """The epoch, counted from 1, that is best under PGD of those before any collapse.
 
-    The last one of equals; None where the first epoch had collapsed already.
+    The last one of equals; None where the first after the warm-up had collapsed already.
     """
     sound = [
         (epoch.probe.pgd_correct, place)
         for place, epoch in enumerate(epochs, 1)
-        if epoch.probe and not any(has_collapsed(epochs[:upto]) for upto in range(1, place + 1))
+        if epoch.probe
+        and place > warmup
+        and not any(has_collapsed(epochs[:upto], warmup) for upto in range(1, place + 1))
     ]
     return max(sound)[1] if sound else None
 
 
-def has_collapsed(epochs: Sequence[Epoch]) -> bool:
+def has_collapsed(epochs: Sequence[Epoch], warmup: int = 0) -> bool:
     """Whether the last epoch's probe tells of a collapse.
 
     Its PGD accuracy lies 30 points under its FGSM accuracy, or under half the best so far.
+    warmup: epochs of a smaller epsilon than the probe's, which say nothing.
     """
-    probes = [epoch.probe for epoch in epochs if epoch.probe]
+    probes = [epoch.probe for epoch in epochs[warmup:] if epoch.probe]
     if not probes:
         return False
     last, best = probes[-1], max(one.pgd_correct for one in probes)

@@ -1,6 +1,6 @@
 """What a training step minimises: cross-entropy, on clean, noisy or adversarial images.
 
-    loss, losses, scores = objective(model, options)(x, y, seed)
+    loss, losses, scores = objective(model, options)(x, y, seed, grown)
 
 Every way of training is the one loop with other options:
 
@@ -28,18 +28,20 @@ from ..gradients import LossFunction, cross_entropy_margin, scores_and_gradient
 from ..models import Model, logits
 from ..norms import NORMS
 
-Objective = Callable[[Any, Any, Any], tuple[Any, Any, Any]]
+Objective = Callable[[Any, Any, Any, Any], tuple[Any, Any, Any]]
 
 
 def objective(model: Model, options: TrainOptions) -> Objective:
-    """(x, y, seed) -> the loss, each sample's part of it, and the logits that accuracy is seen by.
+    """(x, y, seed, grown) -> the loss, each sample's part of it, the logits accuracy is seen by.
 
     x: (batch, ...), float32 in 0..1. y: (batch,), int64. seed: (2,), int32, of this step.
+    grown: the share of epsilon, 0..1, that this step has, float32.
     """
     attack = options.defence()
     fit = fit_of(options.label_smoothing)
 
-    def plain(x: Any, y: Any, seed: Any) -> tuple[Any, Any, Any]:
+    def plain(x: Any, y: Any, seed: Any, grown: Any) -> tuple[Any, Any, Any]:
+        del grown
         if options.noise:
             spread = options.noise * tf.random.stateless_uniform(tf.shape(x), seed, -1, 1)
             x = tf.clip_by_value(x + spread, *PIXEL_RANGE)
@@ -51,8 +53,8 @@ def objective(model: Model, options: TrainOptions) -> Objective:
         return plain
     adversary = _adversary(model, attack, kullback_leibler if options.trades_beta else None)
 
-    def adversarial(x: Any, y: Any, seed: Any) -> tuple[Any, Any, Any]:
-        x_adv = adversary(x, y, seed)
+    def adversarial(x: Any, y: Any, seed: Any, grown: Any) -> tuple[Any, Any, Any]:
+        x_adv = adversary(x, y, seed, grown)
         scores = logits(model, x_adv, training=True)
         losses = fit(scores, y)
         if options.mix < 1:
@@ -60,9 +62,9 @@ def objective(model: Model, options: TrainOptions) -> Objective:
             losses = options.mix * losses + (1 - options.mix) * clean
         return tf.reduce_mean(losses), losses, scores
 
-    def trades(x: Any, y: Any, seed: Any) -> tuple[Any, Any, Any]:
+    def trades(x: Any, y: Any, seed: Any, grown: Any) -> tuple[Any, Any, Any]:
         resting = tf.stop_gradient(logits(model, x))
-        x_adv = adversary(x, resting, seed)
+        x_adv = adversary(x, resting, seed, grown)
         clean = logits(model, x, training=True)
         scores = logits(model, x_adv, training=True)
         losses = fit(clean, y) + options.trades_beta * kullback_leibler(scores, clean)
@@ -72,9 +74,9 @@ def objective(model: Model, options: TrainOptions) -> Objective:
     if not options.gradalign:
         return chosen
 
-    def aligned(x: Any, y: Any, seed: Any) -> tuple[Any, Any, Any]:
-        loss, losses, scores = chosen(x, y, seed)
-        beside = x + attack.epsilon * NORMS[attack.norm].draw(seed + 7, tf.shape(x))
+    def aligned(x: Any, y: Any, seed: Any, grown: Any) -> tuple[Any, Any, Any]:
+        loss, losses, scores = chosen(x, y, seed, grown)
+        beside = x + grown * attack.epsilon * NORMS[attack.norm].draw(seed + 7, tf.shape(x))
         return loss + options.gradalign * (1 - _alignment(model, x, beside, y)), losses, scores
 
     return aligned
@@ -101,7 +103,7 @@ def kullback_leibler(scores: Any, clean: Any) -> Any:
 
 
 def _adversary(model: Model, attack: Attack, loss: LossFunction | None) -> Callable[..., Any]:
-    """(x, aim, seed) -> x_adv, inside the training step's own graph.
+    """(x, aim, seed, grown) -> x_adv, inside the training step's own graph.
 
     Unlike the attack that judges, it does not stop where a sample is wrong: what is
     learned from is the end of the path.
@@ -109,20 +111,19 @@ def _adversary(model: Model, attack: Attack, loss: LossFunction | None) -> Calla
     kind = Kind.of(attack)
     kind = replace(kind, row=replace(kind.row, keeps=False), loss=loss or kind.loss)
     loop, geometry = attack_loop(model, kind), NORMS[attack.norm]
-    length = attack.epsilon * attack.step_size
 
-    def craft(x: Any, aim: Any, seed: Any) -> Any:
+    def craft(x: Any, aim: Any, seed: Any, grown: Any) -> Any:
+        epsilon = grown * attack.epsilon
+        length = grown * (attack.epsilon * attack.step_size)
         if kind.is_direct:
-            return tf.stop_gradient(loop(x, aim, tf.constant(length, x.dtype)))
+            return tf.stop_gradient(loop(x, aim, length))
         start: Any = tf.zeros((), x.dtype)
         if kind.row.start == "ball":
             start = geometry.draw(seed, tf.shape(x))
         elif kind.row.start == "corner":
             start = tf.random.stateless_normal(tf.shape(x), seed)
-        numbers = (tf.constant(one, x.dtype) for one in (attack.epsilon, attack.decay))
-        x_adv = loop(
-            x, aim, tf.constant(length, x.dtype), start, *numbers, tf.constant(attack.steps)
-        )
+        decay, steps = tf.constant(attack.decay, x.dtype), tf.constant(attack.steps)
+        x_adv = loop(x, aim, length, start, epsilon, decay, steps)
         return tf.stop_gradient(x_adv)
 
     return craft
