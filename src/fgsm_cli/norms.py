@@ -57,7 +57,10 @@ def _l1_size(moved: Any) -> Any:
 def _linf_ball(x: Any, epsilon: Any) -> Projection:
     low, high = PIXEL_RANGE
     lowest, highest = tf.maximum(x - epsilon, low), tf.minimum(x + epsilon, high)
-    return lambda x_adv: tf.clip_by_value(x_adv, lowest, highest)
+    # One kernel; tf.clip_by_value makes two of it, and the tail of a step is bound by memory.
+    return lambda x_adv: tf.raw_ops.ClipByValue(
+        t=x_adv, clip_value_min=lowest, clip_value_max=highest
+    )
 
 
 def _linf_sample(rng: np.random.Generator, size: int) -> NDArray[np.float32]:
@@ -65,7 +68,11 @@ def _linf_sample(rng: np.random.Generator, size: int) -> NDArray[np.float32]:
 
 
 def _linf_draw(seed: Any, shape: Any) -> Any:
-    return tf.random.stateless_uniform(shape, seed, -1, 1)
+    """On 2^16 points a pixel: two for a number of the generator, the dearest part of one step."""
+    size = tf.reduce_prod(shape)
+    bits = tf.random.stateless_uniform([(size + 1) // 2], seed, None, None, tf.int32)
+    points = tf.reshape(tf.bitcast(bits, tf.int16), [-1])[:size]
+    return tf.cast(tf.reshape(points, shape), tf.float32) / 2.0**15
 
 
 def _l2_steepest(gradient: Any) -> Any:

@@ -63,12 +63,12 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
         gradient = scores_and_gradient(model, x, aim, loss=loss)[1]
         return moved(x, gradient, length, kind.norm)
 
-    def first(x: Any, project: Any, start: Any, epsilon: Any) -> Any:
+    def first(x: Any, start: Any, epsilon: Any) -> Any:
+        """Within the ball by what is drawn, so only the pixel range is left."""
         if row.start == "image":
             return x
-        if row.start == "ball":
-            return project(x + epsilon * start)
-        return project(x + epsilon / 2 * geometry.steepest(start))
+        move = epsilon * start if row.start == "ball" else epsilon / 2 * geometry.steepest(start)
+        return tf.clip_by_value(x + move, *PIXEL_RANGE)
 
     def wins(scores: Any, aim: Any) -> Any:
         hit = tf.equal(tf.argmax(scores, axis=-1), aim)
@@ -106,7 +106,7 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
             return until, x_adv, velocity, tf.boolean_mask(left, ~won)
 
         velocity = tf.zeros_like(x) if kind.has_momentum else tf.zeros((), x.dtype)
-        x_adv = first(x, geometry.ball(x, epsilon), start, epsilon)
+        x_adv = first(x, start, epsilon)
         if not row.keeps:
             return walk(x, aim, 0, x_adv, velocity, steps)[0]
         begin = (0, x_adv, velocity, tf.range(tf.shape(x)[0]))
@@ -172,7 +172,7 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
                 check_at=tf.where(checks, i + 1 + period, now.check_at),
             )
 
-        x_adv = first(x, project, start, epsilon)
+        x_adv = first(x, start, epsilon)
         value, gradient, won = look(x_adv)
         begin = _Adapting(
             x_adv=x_adv,
