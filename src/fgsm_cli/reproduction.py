@@ -112,19 +112,19 @@ FIGURES = (
     ),
     Figure(
         "madry2018-pgd", MADRY, "conv net, PGD-trained at .3: clean accuracy",
-        "eval.clean_accuracy", 0.988, 0.85, 1.0, _SMALL,
+        "eval.clean_accuracy", 0.988, 0.95, 1.0, _SMALL,
     ),
     Figure(
         "madry2018-pgd", MADRY, "FGSM .3",
-        "eval.results.0.adversarial_accuracy", 0.956, 0.6, 1.0, _SMALL,
+        "eval.results.0.adversarial_accuracy", 0.956, 0.8, 1.0, _SMALL,
     ),
     Figure(
         "madry2018-pgd", MADRY, "PGD-40 .3",
-        "eval.results.1.adversarial_accuracy", 0.932, 0.5, 1.0, _SMALL,
+        "eval.results.1.adversarial_accuracy", 0.932, 0.7, 1.0, _SMALL,
     ),
     Figure(
         "madry2018-pgd", MADRY, "PGD-100 .3, restarts",
-        "eval-restarts.results.0.adversarial_accuracy", 0.893, 0.45, 1.0, _SMALL,
+        "eval-restarts.results.0.adversarial_accuracy", 0.893, 0.65, 1.0, _SMALL,
     ),
 )  # fmt: skip
 
