@@ -9,7 +9,7 @@ import tensorflow as tf
 from fgsm_cli import FgsmError, attack_named, perturb
 from fgsm_cli.backend import keras
 from fgsm_cli.data import ImageSet
-from fgsm_cli.evaluation import judge, judge_examples, judging, measure
+from fgsm_cli.evaluation import judge, judge_examples, measure, trying
 from fgsm_cli.examples import Examples
 from fgsm_cli.family import ROWS
 from fgsm_cli.models import Classifier, build_mlp, inspect
@@ -117,7 +117,7 @@ def test_an_attack_that_cheats_is_an_error(classifier, images, monkeypatch):
         "left the pixel range": lambda x, *_: x + 0.05,
     }
     for sentence, cheat in cheats.items():
-        monkeypatch.setattr(judging, "mover", lambda *_, cheat=cheat: cheat)
+        monkeypatch.setattr(trying, "mover", lambda *_, cheat=cheat: cheat)
         with pytest.raises(FgsmError, match=sentence):
             judged(classifier, images, attack_named(epsilon=0.1))
 
@@ -147,7 +147,7 @@ def test_images_that_are_no_numbers_are_never_right(classifier, images, monkeypa
     def spoil(x, *_):
         return tf.concat([x[:-3], x[-3:] * float("nan")], axis=0)
 
-    monkeypatch.setattr(judging, "mover", lambda *_: spoil)
+    monkeypatch.setattr(trying, "mover", lambda *_: spoil)
     _, (result,), _ = judged(classifier, few, attack_named(), batch_size=40)
     right = predictions(classifier, few.pixels()) == few.labels
     assert result.adversarial_correct == right[:-3].sum()
@@ -275,13 +275,13 @@ def test_the_worst_of_several_is_the_worst_image_by_image(classifier, images):
 
 def test_what_is_turned_already_is_not_attacked_again(classifier, images, monkeypatch):
     met = []
-    original = judging.craft
+    original = trying.craft
 
     def spy(model, x, *arguments):
         met.append(len(x))
         return original(model, x, *arguments)
 
-    monkeypatch.setattr(judging, "craft", spy)
+    monkeypatch.setattr(trying, "craft", spy)
     attack = attack_named("pgd", steps=5, epsilon=0.05, restarts=3)
     _, (result,), _ = judged(classifier, images, attack, batch_size=1000)
     assert met[0] == 1000

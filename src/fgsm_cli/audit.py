@@ -8,7 +8,7 @@ verdict: pass, suspicious or fail. The list follows Carlini et al. 2019 (arXiv 1
 flags of Croce et al. 2020 and 2022 (arXiv 2003.01690, 2202.13711).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,6 +20,8 @@ from .attacks import perturb
 from .backend import tf
 from .config import TrainOptions
 from .data import PIXEL_RANGE, ImageSet
+from .distribution import ALONE, Crew, Found, Work
+from .evaluation import parts
 from .family import Attack, attack_named
 from .gradients import LOSSES, get_grads
 from .models import Classifier, build_mlp, inspect
@@ -41,6 +43,7 @@ class _Subject:
     epsilon: float
     batch_size: int
     seed: int
+    crew: Crew
 
     @cached_property
     def right(self) -> NDArray[np.bool_]:
@@ -52,46 +55,55 @@ class _Subject:
 
     def answers(self, pixels: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Which of the images, changed to these pixels, are classified right."""
-        found = np.zeros(len(pixels), bool)
-        for part in self._parts():
-            scores = np.asarray(self.classifier(tf.constant(pixels[part])))
+
+        def work(classifier: Any, places: NDArray[np.intp]) -> Found:
+            scores = np.asarray(classifier(tf.constant(pixels[_rows(places)])))
             sure = np.isfinite(scores).all(axis=1)
-            found[part] = (scores.argmax(axis=1) == self.images.known_labels[part]) & sure
-        return found
+            right = scores.argmax(axis=1) == self.images.known_labels[_rows(places)]
+            return {"found": right & sure}
+
+        return self._of_all(work)
 
     def attacked(self, attack: Attack) -> NDArray[np.float32]:
         """The images under an attack on the model itself; as they are where it has no gradient."""
         if not self.is_connected:
             return self.images.pixels()
-        return self.crafted(self.classifier, attack)
+        return self.crafted(attack)
 
-    def crafted(self, model: Any, attack: Attack) -> NDArray[np.float32]:
-        """The images under an attack on any model."""
-        x_adv = np.empty(self.images.images.shape, np.float32)
-        for part in self._parts():
-            x = self.images.pixels(part.start, part.stop)
-            moved = perturb(model, x, self.images.known_labels[part], attack, seed=self.seed)
-            x_adv[part] = np.where(np.isfinite(moved), moved, x)
-        return x_adv
+    def crafted(self, attack: Attack, stranger: Any = None) -> NDArray[np.float32]:
+        """The images under an attack on the model, or on a stranger that every worker has."""
+
+        def work(model: Any, places: NDArray[np.intp]) -> Found:
+            x, y = self._pixels(places), self.images.known_labels[_rows(places)]
+            moved = perturb(model, x, y, attack, seed=self.seed)
+            return {"found": np.where(np.isfinite(moved), moved, x)}
+
+        if stranger is None:
+            return self._of_all(work)
+        return np.concatenate([work(stranger, places)["found"] for places in self._parts()])
 
     def gradients(self, **options: Any) -> NDArray[np.float32]:
         """The gradient at each image, zero where there is none."""
-        return np.concatenate(
-            [
-                get_grads(
-                    self.classifier,
-                    self.images.pixels(part.start, part.stop),
-                    self.images.known_labels[part],
-                    unconnected="zero",
-                    **options,
-                ).numpy()
-                for part in self._parts()
-            ]
-        ).reshape(len(self.images), -1)
 
-    def _parts(self) -> Iterator[slice]:
-        for start in range(0, len(self.images), self.batch_size):
-            yield slice(start, min(start + self.batch_size, len(self.images)))
+        def work(classifier: Any, places: NDArray[np.intp]) -> Found:
+            x, y = self._pixels(places), self.images.known_labels[_rows(places)]
+            return {"found": get_grads(classifier, x, y, unconnected="zero", **options).numpy()}
+
+        return self._of_all(work).reshape(len(self.images), -1)
+
+    def _pixels(self, places: NDArray[np.intp]) -> NDArray[np.float32]:
+        rows = _rows(places)
+        return self.images.pixels(rows.start, rows.stop)
+
+    def _parts(self) -> list[NDArray[np.intp]]:
+        return parts(np.arange(len(self.images)), self.batch_size)
+
+    def _of_all(self, work: Work) -> NDArray[Any]:
+        """What the crew finds of all images."""
+        copies = self.classifier.copies
+        return np.concatenate(
+            [found["found"] for _, found in self.crew.spread(work, self._parts(), copies)]
+        )
 
     @cached_property
     def ce(self) -> NDArray[np.float32]:
@@ -112,6 +124,10 @@ class _Subject:
         )
 
 
+def _rows(places: NDArray[np.intp]) -> slice:
+    return slice(int(places[0]), int(places[-1]) + 1)
+
+
 def audit(
     classifier: Classifier,
     images: ImageSet,
@@ -121,12 +137,13 @@ def audit(
     batch_size: int,
     seed: int,
     progress: Progress,
+    crew: Crew = ALONE,
 ) -> tuple[Finding, ...]:
     """Run every check, in order.
 
     training_images: what the substitute of the transfer check is trained on.
     """
-    subject = _Subject(classifier, images, training_images, epsilon, batch_size, seed)
+    subject = _Subject(classifier, images, training_images, epsilon, batch_size, seed, crew)
     findings = []
     for done, check in enumerate(CHECKS, start=1):
         findings.append(check(subject))
@@ -292,7 +309,7 @@ def transfer(subject: _Subject) -> Finding:
     )
     train(substitute, images, options, lambda *_: None)
     attack = attack_named("fgsm", epsilon=subject.epsilon)
-    foreign = float(subject.answers(subject.crafted(inspect(substitute), attack)).mean())
+    foreign = float(subject.answers(subject.crafted(attack, inspect(substitute))).mean())
     own = float(min(subject.fgsm.mean(), subject.pgd.mean()))
     return Finding(
         "transfer",

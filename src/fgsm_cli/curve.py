@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from .attacks import aims
 from .backend import compiled, tf
 from .data import PIXEL_RANGE, ImageSet
-from .evaluation import check_budget, gradient_of, look_at
+from .distribution import ALONE, Crew, Found, note_of_fitting
+from .evaluation import check_budget, gradient_of, look_at, parts
 from .family import Attack
 from .models import Classifier
 from .norms import NORMS
@@ -34,11 +35,13 @@ class Traced:
     smallest: (n,), the smallest epsilon found at which it is wrong, on a forward pass; 0 where
         it is wrong to begin with, NaN where it is right at every epsilon tried.
     zero_gradients: how many images have a gradient that is zero in every pixel.
+    notes: what a reader of the curve should know, in sentences.
     """
 
     right: NDArray[np.bool_]
     smallest: NDArray[np.float64]
     zero_gradients: int
+    notes: tuple[str, ...] = ()
 
 
 def trace_curve(
@@ -49,6 +52,7 @@ def trace_curve(
     *,
     batch_size: int,
     progress: Progress,
+    crew: Crew = ALONE,
 ) -> Traced:
     """Follow each image along its one direction, over a rising grid of epsilons from 0.
 
@@ -58,25 +62,27 @@ def trace_curve(
     """
     n, grid = len(images), np.array(epsilons)
     right, smallest, zeros = np.zeros((len(grid), n), bool), np.full(n, np.nan), 0
-    look, gradient, ask = (
-        look_at(classifier),
-        gradient_of(classifier, attack.loss),
-        _ask(classifier),
-    )
+    notes: dict[str, None] = {}
     toward = -1 if attack.target is not None else 1
-    for start in range(0, n, batch_size):
-        places = np.arange(start, min(start + batch_size, n))
+
+    def work(classifier: Classifier, places: NDArray[np.intp]) -> Found:
         batch = images.take(places)
         x, y = tf.constant(batch.pixels()), tf.constant(batch.known_labels)
-        slopes, zero, *_ = gradient(x, aims(attack, look(x, y)[0], y, places, 0))
+        aim = aims(attack, look_at(classifier)(x, y)[0], y, places, 0)
+        slopes, zero, *_ = gradient_of(classifier, attack.loss)(x, aim)
         direction = toward * NORMS[attack.norm].steepest(slopes)
-        stands = functools.partial(_stands, ask, x, direction, y)
+        stands = functools.partial(_stands, _ask(classifier), x, direction, y)
         rows = np.stack([stands(np.full(len(places), epsilon)) for epsilon in grid])
-        right[:, places], smallest[places] = rows, _narrowed(stands, rows, grid)
-        zeros += int(zero)
         _audit(attack, x, direction, float(grid[-1]))
-        progress("Tracing", start + len(places), n, "")
-    return Traced(right, smallest, zeros)
+        return {"right": rows.T, "smallest": _narrowed(stands, rows, grid), "zero": zero.numpy()}
+
+    for places, found in crew.spread(work, parts(np.arange(n), batch_size), classifier.copies):
+        right[:, places], smallest[places] = found["right"].T, found["smallest"]
+        zeros += int(np.count_nonzero(found["zero"]))
+        if note := note_of_fitting(found, batch_size):
+            notes[note] = None
+        progress("Tracing", int(places[-1]) + 1, n, "")
+    return Traced(right, smallest, zeros, tuple(notes))
 
 
 Stands = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
@@ -87,7 +93,7 @@ def _stands(ask: Any, x: Any, direction: Any, y: Any, lengths: NDArray[np.float6
     return ask(x, direction, tf.constant(lengths, tf.float32), y).numpy()
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def _ask(classifier: Classifier) -> Any:
     """Compiled: (x, direction, lengths, y) -> which images are classified right."""
 

@@ -1,4 +1,4 @@
-"""The one error of this package: something that its user can put right."""
+"""The error of this package, something that its user can put right; and a worker that is gone."""
 
 import re
 from collections.abc import Iterable
@@ -12,6 +12,10 @@ class FgsmError(ValueError):
     """
 
     __init__ = Exception.__init__  # so AutoGraph re-raises it as what it is, not wrapped
+
+
+class WorkerLostError(Exception):
+    """Another worker of the cluster is gone: nobody's mistake, and worth another try."""
 
 
 def listed(names: Iterable[object], most: int = 10) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from .backend import tf
 from .data import ImageSet
+from .distribution import ALONE, Crew
 from .errors import FgsmError
 from .evaluation import judge, judge_examples
 from .examples import Examples, room
@@ -34,6 +35,7 @@ def transfer_matrix(
     batch_size: int,
     seed: int,
     progress: Progress,
+    crew: Crew = ALONE,
 ) -> tuple[tuple[AttackResult, ...], ...]:
     """A row a source, a column a target: what the attack made on the one leaves of the other.
 
@@ -55,6 +57,7 @@ def transfer_matrix(
             seed=seed,
             progress=progress,
             keep=keep,
+            crew=crew,
         )
         made = Examples(
             images=x_adv,
@@ -66,7 +69,7 @@ def transfer_matrix(
         )
         rows.append(
             tuple(
-                judge_examples(target, made, batch_size=batch_size, progress=progress)
+                judge_examples(target, made, batch_size=batch_size, progress=progress, crew=crew)
                 for target in targets
             )
         )
@@ -90,5 +93,12 @@ def ensemble(classifiers: Sequence[Classifier]) -> Classifier:
         return tf.add_n([one(x) for one in classifiers]) / len(classifiers)
 
     return replace(
-        first, model=mean, scores=mean, head="logits", range=UNIT, path=ENSEMBLE, sha256=""
+        first,
+        model=mean,
+        scores=mean,
+        head="logits",
+        range=UNIT,
+        path=ENSEMBLE,
+        sha256="",
+        others=tuple(map(ensemble, zip(*(one.others for one in classifiers), strict=True))),
     )

@@ -1,7 +1,8 @@
 """argv in, screen out: the commands and their exit codes.
 
 stdout is the result, stderr is everything else. Exit codes: 0 done, 1 a gate failed, 2 bad
-usage or input, 130 interrupted. TensorFlow is imported only once a command is sure to run.
+usage or input, 130 interrupted, 138 another worker is gone. TensorFlow is imported only once a
+command is sure to run.
 """
 
 import inspect
@@ -36,7 +37,7 @@ from ..config import (
     read_experiment,
     resolve_experiment,
 )
-from ..errors import FgsmError
+from ..errors import FgsmError, WorkerLostError
 from ..files import check_readable
 from .flags import command_class, keyword, once, signature
 from .screen import ReaderGoneError, complain, show, watched, write
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from ..experiment import Record
 
 DONE, GATE_FAILED, BAD_INPUT, INTERRUPTED, BROKEN_PIPE, BUG = 0, 1, 2, 130, 141, 70
+WORKER_LOST = 138  # from 128 on, schedulers take a failure for one worth another try
 
 app = typer.Typer(
     name="fgsm",
@@ -169,6 +171,8 @@ def _single(name: str) -> Callable[[dict[str, Any]], int]:
             from .. import experiment
 
             record = experiment.COMMANDS[name](options, watch)
+        if not _speaks(options):
+            return _gate([record], told=False)
         show([(name, record)], options.format, record.as_dict())
         return _gate([record])
 
@@ -194,15 +198,18 @@ def _run(given: dict[str, Any]) -> int:
         with watched() as watch:  # one a section: its bar is gone before its result is shown
             from .. import experiment
 
-            if not records:
+            speaks = _speaks(section_options)
+            if not records and speaks:
                 experiment.output_folder(options.output, "run")
             record = experiment.COMMANDS[command_of(name)](section_options, watch)
-        if options.format == "table":
+        if options.format == "table" and speaks:
             if records:
                 write("\n")
             show([(name, record)], "table", {})
         records.append((name, record))
     document = {name: record.as_dict() for name, record in records}
+    if not speaks:
+        return _gate([record for _, record in records], told=False)
     if options.output:
         experiment.write_run(options.output, {"run": options, **resolved}, document)
     if options.format != "table":
@@ -333,20 +340,33 @@ def _root(
     pass
 
 
-def _gate(records: "Sequence[Record]") -> int:
+def _speaks(options: Any) -> bool:
+    """Whether this process prints and writes: alone it does, of several workers the chief."""
+    from ..distribution import crew_of
+
+    return crew_of(options.devices, options.cluster).is_chief
+
+
+def _silent(*_: Any) -> None:
+    pass
+
+
+def _gate(records: "Sequence[Record]", *, told: bool = True) -> int:
+    """The exit code that the records' own gates ask for, and on stderr why."""
+    say = complain if told else _silent
     from ..results import Audit, Judgement
 
     code = DONE
     for record in records:
         if isinstance(record, Audit) and record.verdict == "fail":
-            complain("Gate failed: the audit found reasons not to trust the numbers")
+            say("Gate failed: the audit found reasons not to trust the numbers")
             code = GATE_FAILED
         if isinstance(record, Judgement) and record.passed is False:
             lowest = min(record.results, key=lambda result: result.adversarial_correct or 0)
             by = lowest.attack
             which = f" ({by.name}, epsilon {by.epsilon:.4g})" if by else ""
             reached = lowest.adversarial_accuracy or 0
-            complain(
+            say(
                 f"Gate failed: adversarial accuracy {reached:.6g}{which} is "
                 f"under {record.fail_under:.9g}"
             )
@@ -366,6 +386,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except FgsmError as error:
         complain(f"Error: {error}")
         code = BAD_INPUT
+    except WorkerLostError as error:
+        complain(f"Error: {error}")
+        code = WORKER_LOST
     except (BrokenPipeError, ReaderGoneError):
         # The reader has seen enough. Python would complain once more at exit: give it a sink.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -19,6 +19,7 @@ EXAMPLES_FILE = "adversarial.npz"
 CURVE_FILE = "curve.npz"
 CHECKPOINT_FILE = "checkpoint.npz"
 OUTCOMES_FILE = "outcomes.npz"
+SHARDS_FOLDER = "shards"
 OutputKind = Literal["logits", "softmax", "log-softmax", "probabilities", "sigmoid", "logit"]
 
 
@@ -98,11 +99,16 @@ Labelled = Annotated[
     AfterValidator(_different),
     BeforeValidator(_listed, json_schema_input_type=int | str | list[int | str]),
 ]
+Devices = Annotated[
+    Literal["auto", "cpu", "gpu"] | Annotated[Labelled, Field(min_length=1)],
+    Field(union_mode="left_to_right"),
+]
 Names = Annotated[
     tuple[Text, ...],
     AfterValidator(_different),
     BeforeValidator(_names, json_schema_input_type=str | list[str]),
 ]
+Cluster = Literal["tf-config", "slurm"]
 DirectName = Literal["fgsm", "fgm", "margin-fgsm"]
 Points = Annotated[int, Field(ge=2, le=1001)]
 Epsilons = Annotated[

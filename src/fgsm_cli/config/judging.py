@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import FgsmError
 from ..family import ROWS, Attack, AttackName, Labels, Loss, Norm, attack_named
 from ..validation import Count, Decay, Epsilon, Rate, StepSize, Target
 from .fields import (
     EXAMPLES_FILE,
+    SHARDS_FOLDER,
     AttackNames,
     DirectName,
     Epsilons,
@@ -158,6 +159,13 @@ class AttackOptions(_Judging, _OneAttack):
         group="Output",
     )
 
+    resume: bool = option(
+        False,
+        "Keep finished batches beside what is saved, and go on from those of an attack of these "
+        "options that was cut short.",
+        group="Output",
+    )
+
     @property
     def target_set(self) -> tuple[str, SaveFormat] | None:
         """Where the adversarial set goes, and in which form; None if it is not kept."""
@@ -166,6 +174,23 @@ class AttackOptions(_Judging, _OneAttack):
             return self.save, form
         name = EXAMPLES_FILE if form == "npz" else EXAMPLES_FILE.removesuffix(".npz")
         return (f"{self.output}/{name}", form) if self.output else None
+
+    @property
+    def shards(self) -> Path | None:
+        """Where finished batches are kept; None if they are not."""
+        if not self.resume:
+            return None
+        return Path(
+            f"{self.save}.{SHARDS_FOLDER}" if self.save else f"{self.output}/{SHARDS_FOLDER}"
+        )
+
+    def what_is_found(self) -> dict[str, Any]:
+        """The options that decide what is found of each image, as plain values."""
+        shown = {"output", "save", "save_format", "format", "fail_under", "resume"}
+        shown |= {"devices", "cluster"}
+        return {
+            name: value for name, value in self.model_dump(mode="json").items() if name not in shown
+        }
 
     def contests(self) -> tuple[tuple[Attack, ...], ...]:
         """The one attack asked for."""
@@ -183,6 +208,8 @@ class AttackOptions(_Judging, _OneAttack):
             )
         if self.save_format and not self.target_set:
             raise FgsmError(f"--save-format {self.save_format} needs --save or --output")
+        if self.resume and not self.target_set:
+            raise FgsmError("--resume needs --save or --output")
 
 
 class EvalOptions(_Judging):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from ..validation import Count, Ends, Seed, Skipped
-from .fields import Labelled, Names, Text, option
+from .fields import Cluster, Devices, Labelled, Names, Text, option
 
 if TYPE_CHECKING:
     from ..data.reading import Reading
@@ -82,6 +82,19 @@ class SectionOptions(Options):
         0, "Seed of everything random: weights, starts, random targets.", group="Computation"
     )
 
+    devices: Devices = option(
+        "auto",
+        "What computes: auto (every GPU, or else the CPU), cpu, gpu, or devices by their numbers, "
+        "such as 0,1.",
+        group="Computation",
+    )
+    cluster: Cluster = option(
+        "tf-config",
+        "Who tells of the workers, where there are several: TF_CONFIG if the environment has it, "
+        "or slurm.",
+        group="Computation",
+    )
+
     @property
     def need_of_labels(self) -> str | None:
         """What of these options cannot do without labels; None if nothing."""
@@ -117,11 +130,15 @@ class RunOptions(Options):
         None, "Images computed at once, in every section.", group="Computation", short="-b"
     )
     seed: Seed | None = option(None, "Seed, for every section.", group="Computation")
+    devices: Devices | None = option(None, "What computes, in every section.", group="Computation")
+    cluster: Cluster | None = option(
+        None, "Who tells of the workers, for every section.", group="Computation"
+    )
     output: Text | None = option(
         None, "Folder for the whole experiment, one folder a section.", group="Output", short="-o"
     )
 
     def shared(self) -> dict[str, Any]:
         """The values that go to every section, as far as they are set."""
-        names = ("data", "limit", "batch_size", "seed")
+        names = ("data", "limit", "batch_size", "seed", "devices", "cluster")
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}

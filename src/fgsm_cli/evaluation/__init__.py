@@ -9,13 +9,16 @@ a right answer.
 """
 
 from .doubts import UNLABELLED
+from .journal import UNWRITTEN, Journal, open_journal
 from .judging import Contest, Judged, Keep, judge
-from .measure import check_budget, gradient_of, look_at, predicted, score_of
+from .measure import check_budget, gradient_of, look_at, parts, predicted, score_of
 from .saved import judge_examples
 
 __all__ = [
     "UNLABELLED",
+    "UNWRITTEN",
     "Contest",
+    "Journal",
     "Judged",
     "Keep",
     "check_budget",
@@ -23,6 +26,8 @@ __all__ = [
     "judge",
     "judge_examples",
     "look_at",
+    "open_journal",
+    "parts",
     "predicted",
     "score_of",
 ]

@@ -9,39 +9,26 @@ a right answer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..attacks import aims, craft, mover, step_length
-from ..backend import tf
 from ..data import ImageSet
+from ..distribution import ALONE, Crew, Work, note_of_fitting
 from ..errors import FgsmError
-from ..family import Attack, Labels, Loss
+from ..family import Attack
 from ..models import Classifier
 from ..results import AttackResult, GradientHealth, Worst
 from ..training import Progress
 from . import doubts
-from .measure import (
-    Flags,
-    Outcome,
-    Scored,
-    check_budget,
-    count,
-    gradient_of,
-    like,
-    look_at,
-    predicted,
-    score_of,
-)
+from .journal import UNWRITTEN, Journal
+from .ledger import Gradients, Ledger
+from .measure import Flags, Outcome, count, parts, predicted
+from .trying import aim_of, kept_name, opening, retrying
 
 Contest = Sequence[Attack]
 Keep = Callable[[int, NDArray[np.intp], NDArray[np.float32]], None]
-
-# What an attack's first gradient depends on: attacks that agree in it share one.
-Aim = tuple[Loss, Any, Labels]
 
 
 @dataclass(frozen=True)
@@ -61,28 +48,6 @@ class Judged:
     clean_correct: int | None
 
 
-@dataclass
-class _Clean:
-    """What was found of each clean image, whatever the attack."""
-
-    right: Flags
-    unsure: Flags
-    answers: NDArray[np.int64]
-    gradients: dict[Aim, "_Gradients"] = field(default_factory=dict)
-
-
-@dataclass
-class _Gradients:
-    zero: int = 0
-    partly_zero: int = 0
-    broken: int = 0
-
-    def add(self, zero: Any, partly_zero: Any, broken: Any) -> None:
-        self.zero += int(zero)
-        self.partly_zero += int(partly_zero)
-        self.broken += int(broken)
-
-
 def judge(
     classifier: Classifier,
     images: ImageSet,
@@ -92,6 +57,8 @@ def judge(
     seed: int,
     progress: Progress,
     keep: Keep | None = None,
+    crew: Crew = ALONE,
+    journal: Journal = UNWRITTEN,
 ) -> Judged:
     """Attack every image in every contest; count what is still right.
 
@@ -100,6 +67,7 @@ def judge(
         those that no try before it has turned.
     keep(position, indices, x_adv) receives the adversarial images of the contest at that
         position; an image turned by a later try comes again.
+    crew: who computes. journal: where finished batches are kept, and found again.
 
     Images without labels are attacked by the classes that the model gives them; what is right is
     not known then, only which answers changed.
@@ -108,140 +76,93 @@ def judge(
     """
     n, labelled = len(images), images.labels is not None
     if not labelled:
-        images = replace(images, labels=predicted(classifier, images, batch_size))
+        images = replace(images, labels=predicted(classifier, images, batch_size, crew))
         contests = [[replace(one, labels="predicted") for one in contest] for contest in contests]
-    clean = _Clean(np.zeros(n, bool), np.zeros(n, bool), np.zeros(n, np.int64))
-    outcomes = [Outcome.of(n) for _ in contests]
-    referee = _Referee(classifier, seed, clean, outcomes, keep)
+    first = [contest[0] for contest in contests]
+    aims = tuple(dict.fromkeys(map(aim_of, first)))
+    ledger = Ledger.of(n, len(aims), len(contests))
     tries = [
         [(attack, turn) for attack in contest for turn in range(attack.restarts)]
         for contest in contests
     ]
-    done, total = 0, n * sum(len(one) for one in tries)
-    for indices, x, y in _batches(images, np.arange(n), batch_size):
-        referee.open(indices, x, y, [contest[0] for contest in contests])
-        done += len(indices) * len(contests)
+    done, total, notes = 0, n * sum(len(one) for one in tries), set[str]()
+
+    def passed(name: str, work: Work, places: NDArray[np.intp]) -> Iterator[int]:
+        """One pass over the images at these places, entered in the ledger batch by batch."""
+        batches = parts(places, batch_size)
+        for batch, found in journal.spread(name, crew, work, batches, classifier.copies):
+            if note := note_of_fitting(found, batch_size):
+                notes.add(note)
+            at = found.pop("places")
+            for position in range(len(contests)):
+                x_adv = found.pop(kept_name(position), None)
+                if keep and x_adv is not None and len(at):
+                    keep(position, at, x_adv)
+            ledger.enter(at, found)
+            yield len(batch)
+
+    work = opening(images, first, seed=seed, aims=aims, keeps=keep is not None)
+    for size in passed("first", work, np.arange(n)):
+        done += size * len(contests)
         progress("Attacking", done, total, "")
-    for position, outcome in enumerate(outcomes):
-        for attack, turn in tries[position][1:]:
+    for position, outcome in enumerate(ledger.outcomes):
+        for number, (attack, turn) in enumerate(tries[position][1:], 1):
             standing = outcome.standing(attack)
-            for indices, x, y in _batches(images, standing, batch_size):
-                referee.retry(position, attack, turn, indices, x, y)
+            work = retrying(
+                images,
+                position,
+                attack,
+                turn,
+                seed=seed,
+                answers=ledger.clean.answers,
+                keeps=keep is not None,
+            )
+            for _ in passed(f"contest-{position}-try-{number}", work, standing):
+                pass
             done += n
             progress("Attacking", done, total, f"{len(standing):,} images left")
-    for (loss, *_), found in clean.gradients.items():
-        if found.broken == n:
+    for (loss, *_), gradients in zip(aims, ledger.gradients, strict=True):
+        if gradients.broken.all():
             raise FgsmError(
                 f"no image has a finite gradient of the loss {loss}; nothing to attack by"
             )
     results = tuple(
-        _result(contest, outcome, clean, labelled=labelled)
-        for contest, outcome in zip(contests, outcomes, strict=True)
+        _result(
+            contest,
+            outcome,
+            ledger.clean.right,
+            ledger.gradients[aims.index(aim_of(contest[0]))],
+            labelled=labelled,
+        )
+        for contest, outcome in zip(contests, ledger.outcomes, strict=True)
     )
+    about_model = doubts.of_model(classifier, ledger.clean.unsure, labelled=labelled)
     return Judged(
-        right=clean.right,
-        still=np.stack([outcome.still for outcome in outcomes]),
+        right=ledger.clean.right,
+        still=np.stack([outcome.still for outcome in ledger.outcomes]),
         results=results,
-        warnings=tuple(doubts.of_model(classifier, clean.unsure, labelled=labelled)),
-        clean_correct=count(clean.right) if labelled else None,
+        warnings=(*about_model, *sorted(notes)),
+        clean_correct=count(ledger.clean.right) if labelled else None,
     )
 
 
-def _batches(
-    images: ImageSet, indices: NDArray[np.intp], size: int
-) -> Iterator[tuple[NDArray[np.intp], Any, Any]]:
-    """Positions, pixels and labels of the chosen images, ``size`` at a time."""
-    for start in range(0, len(indices), size):
-        chosen = indices[start : start + size]
-        batch = images.take(chosen)
-        yield chosen, tf.constant(batch.pixels()), tf.constant(batch.known_labels)
-
-
-class _Referee:
-    """Who lets the attacks at a batch of images, and writes down what became of them."""
-
-    def __init__(
-        self,
-        classifier: Classifier,
-        seed: int,
-        clean: _Clean,
-        outcomes: Sequence[Outcome],
-        keep: Keep | None,
-    ) -> None:
-        self.classifier, self.seed = classifier, seed
-        self.clean, self.outcomes, self.keep = clean, outcomes, keep
-        self.look = look_at(classifier)
-
-    def open(self, indices: NDArray[np.intp], x: Any, y: Any, attacks: Sequence[Attack]) -> None:
-        """The clean answers, and the first try of each contest; one gradient for each aim."""
-        scores, right, unsure = self.look(x, y)
-        self.clean.right[indices], self.clean.unsure[indices] = right, unsure
-        self.clean.answers[indices] = tf.argmax(scores, axis=1)
-        gradients: dict[Aim, Any] = {}
-        for position, attack in enumerate(attacks):
-            aim = aims(attack, scores, y, indices, self.seed)
-            key = (attack.loss, attack.target, attack.labels)
-            if key not in gradients:
-                gradients[key], *health = gradient_of(self.classifier, attack.loss)(x, aim)
-                self.clean.gradients.setdefault(key, _Gradients()).add(*health)
-            if attack.is_direct:
-                length = step_length(attack, x.dtype)
-                x_adv = mover(attack.norm, x.shape.rank)(x, gradients[key], length)
-            else:
-                x_adv = craft(self.classifier, x, aim, attack, indices, self.seed)
-            self._write(position, attack, indices, x, x_adv, y, aim, every=True)
-
-    def retry(
-        self, position: int, attack: Attack, turn: int, indices: NDArray[np.intp], x: Any, y: Any
-    ) -> None:
-        """A further try at images that stood all before it."""
-        aim = aims(attack, self.look(x, y)[0], y, indices, self.seed)
-        x_adv = craft(self.classifier, x, aim, attack, indices, self.seed, turn)
-        self._write(position, attack, indices, x, x_adv, y, aim, every=False)
-
-    def _write(
-        self,
-        position: int,
-        attack: Attack,
-        indices: NDArray[np.intp],
-        x: Any,
-        x_adv: Any,
-        y: Any,
-        aim: Any,
-        *,
-        every: bool,
-    ) -> None:
-        """Note what a try did; of a further try only where it succeeded."""
-        outcome = self.outcomes[position]
-        idle = tf.equal(aim, y) & (attack.target is not None)
-        x_adv = tf.where(like(idle, x), x, x_adv)
-        found = Scored.of(score_of(self.classifier, attack.norm)(x, x_adv, y, aim))
-        check_budget(attack, found.distance[~found.lost], found.lowest, found.highest)
-        chosen = every | (~found.still if attack.target is None else found.hit)
-        at = indices[chosen]
-        outcome.still[at], outcome.lost[at] = found.still[chosen], found.lost[chosen]
-        outcome.hit[at], outcome.idle[at] = (found.hit & ~idle)[chosen], idle.numpy()[chosen]
-        outcome.changed[at] = (found.answer != self.clean.answers[indices])[chosen]
-        outcome.confidence[at] = found.confidence[chosen]
-        outcome.distance[at], outcome.linf[at] = found.distance[chosen], found.linf[chosen]
-        if self.keep and len(at):
-            kept = tf.where(like(found.lost, x), x, x_adv)  # what is no number is kept as it was
-            self.keep(position, at, kept.numpy()[chosen])
-
-
-def _result(contest: Contest, outcome: Outcome, clean: _Clean, *, labelled: bool) -> AttackResult:
+def _result(
+    contest: Contest, outcome: Outcome, right: Flags, gradients: Gradients, *, labelled: bool
+) -> AttackResult:
     first = contest[0]
-    found = clean.gradients[(first.loss, first.target, first.labels)]
     health = GradientHealth(
-        found.zero, found.partly_zero, found.broken, int(np.sum(outcome.distance == 0))
+        count(gradients.zero),
+        count(gradients.partly_zero),
+        count(gradients.broken),
+        int(np.sum(outcome.distance == 0)),
     )
     targeted = first.target is not None
     return AttackResult(
         attack=first if len(contest) == 1 else Worst(tuple(contest)),
-        n=len(clean.right),
-        clean_correct=count(clean.right) if labelled else None,
+        n=len(right),
+        clean_correct=count(right) if labelled else None,
         adversarial_correct=count(outcome.still) if labelled else None,
-        flipped=count(clean.right & ~outcome.still) if labelled else None,
+        flipped=count(right & ~outcome.still) if labelled else None,
         changed=count(outcome.changed),
         error_confidence=outcome.error_confidence if labelled else None,
         target_hits=count(outcome.hit) if targeted else None,
@@ -249,5 +170,5 @@ def _result(contest: Contest, outcome: Outcome, clean: _Clean, *, labelled: bool
         gradients=health,
         linf_max=float(outcome.linf.max()),
         distance_max=float(outcome.distance.max()),
-        warnings=tuple(doubts.of_attack(first, outcome, health, count(~clean.right))),
+        warnings=tuple(doubts.of_attack(first, outcome, health, count(~right))),
     )

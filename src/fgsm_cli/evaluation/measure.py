@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..backend import compiled, tf
 from ..data import PIXEL_RANGE, ImageSet
+from ..distribution import ALONE, Crew, Found
 from ..errors import FgsmError
 from ..family import Attack, Loss, Norm
 from ..gradients import get_grads
@@ -76,22 +77,38 @@ class Outcome:
         return np.flatnonzero(~won)
 
 
-def predicted(classifier: Classifier, images: ImageSet, batch_size: int) -> NDArray[np.int64]:
+def parts(places: NDArray[np.intp], size: int) -> list[NDArray[np.intp]]:
+    """The places of images in batches, the last one as large as is left."""
+    return [places[start : start + size] for start in range(0, len(places), size)]
+
+
+def predicted(
+    classifier: Classifier, images: ImageSet, batch_size: int, crew: Crew = ALONE
+) -> NDArray[np.int64]:
     """The class that the classifier gives each image, (n,)."""
+
+    def work(classifier: Classifier, places: NDArray[np.intp]) -> Found:
+        x = tf.constant(images.pixels(int(places[0]), int(places[-1]) + 1))
+        return {"answers": _answers_of(classifier)(x).numpy()}
+
+    batches = parts(np.arange(len(images)), batch_size)
+    return np.concatenate(
+        [found["answers"] for _, found in crew.spread(work, batches, classifier.copies)]
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def _answers_of(classifier: Classifier) -> Any:
+    """Compiled: x -> the class that the classifier gives each image."""
 
     @compiled
     def ask(x: Any) -> Any:
         return tf.argmax(classifier(x), axis=1)
 
-    return np.concatenate(
-        [
-            ask(tf.constant(images.pixels(start, start + batch_size))).numpy()
-            for start in range(0, len(images), batch_size)
-        ]
-    )
+    return ask
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def look_at(classifier: Classifier) -> Any:
     """Compiled: (x, y) -> logits, which are right, which logits are not finite."""
 
@@ -104,9 +121,9 @@ def look_at(classifier: Classifier) -> Any:
     return look
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def gradient_of(classifier: Classifier, loss: Loss) -> Any:
-    """Compiled: (x, aim) -> gradient, and how many are zero, partly zero, not finite."""
+    """Compiled: (x, aim) -> gradient, and which are zero, partly zero, not finite."""
 
     @compiled
     def gradient(x: Any, aim: Any) -> Any:
@@ -115,17 +132,12 @@ def gradient_of(classifier: Classifier, loss: Loss) -> Any:
         broken = ~tf.reduce_all(tf.math.is_finite(flat), axis=1)
         zeros = tf.math.count_nonzero(tf.equal(flat, 0), axis=1)
         all_zero = tf.equal(zeros, tf.shape(flat, out_type=tf.int64)[1])
-        return (
-            slopes,
-            tf.math.count_nonzero(all_zero),
-            tf.math.count_nonzero((zeros > 0) & ~all_zero),
-            tf.math.count_nonzero(broken),
-        )
+        return slopes, all_zero, (zeros > 0) & ~all_zero, broken
 
     return gradient
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=64)
 def score_of(classifier: Classifier, norm: Norm) -> Any:
     """Compiled: (x, x_adv, y, aim) -> ``Scored``, with distances in float64."""
 

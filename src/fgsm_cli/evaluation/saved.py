@@ -3,19 +3,28 @@
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..backend import tf
 from ..data import PIXEL_RANGE
+from ..distribution import ALONE, Crew, Found, note_of_fitting
 from ..examples import Examples
 from ..family import Norm
 from ..models import Classifier
 from ..results import AttackResult
 from ..training import Progress
-from .measure import BUDGET_TOLERANCE, Outcome, Scored, count, look_at, score_of
+from .measure import BUDGET_TOLERANCE, Outcome, Scored, count, look_at, parts, score_of
+
+_ENTERED = ("still", "lost", "confidence", "distance", "linf")
 
 
 def judge_examples(
-    classifier: Classifier, examples: Examples, *, batch_size: int, progress: Progress
+    classifier: Classifier,
+    examples: Examples,
+    *,
+    batch_size: int,
+    progress: Progress,
+    crew: Crew = ALONE,
 ) -> AttackResult:
     """Score a saved adversarial set; where its clean images are known, also its budget.
 
@@ -24,22 +33,31 @@ def judge_examples(
     """
     n, known = len(examples), examples.clean is not None
     norm: Norm = examples.attack.norm if examples.attack else "linf"
-    score, look = score_of(classifier, norm), look_at(classifier)
+
+    def work(classifier: Classifier, places: NDArray[np.intp]) -> Found:
+        rows = slice(int(places[0]), int(places[-1]) + 1)
+        x_adv, y = tf.constant(examples.pixels(rows)), tf.constant(examples.labels[rows])
+        x = tf.constant(examples.clean_pixels(rows)) if known else x_adv
+        scored = Scored.of(score_of(classifier, norm)(x, x_adv, y, y))
+        found = {name: getattr(scored, name) for name in _ENTERED}
+        ends = {"lowest": np.array([scored.lowest]), "highest": np.array([scored.highest])}
+        right = {"right": look_at(classifier)(x, y)[1].numpy()} if known else {}
+        return {**found, **ends, **right}
+
     outcome, right = Outcome.of(n), np.zeros(n, bool)
     lowest, highest = PIXEL_RANGE[1], PIXEL_RANGE[0]
-    for start in range(0, n, batch_size):
-        part = slice(start, start + batch_size)
-        x_adv, y = tf.constant(examples.pixels(part)), tf.constant(examples.labels[part])
-        x = tf.constant(examples.clean_pixels(part)) if known else x_adv
-        found = Scored.of(score(x, x_adv, y, y))
-        outcome.still[part], outcome.lost[part] = found.still, found.lost
-        outcome.confidence[part] = found.confidence
-        outcome.distance[part], outcome.linf[part] = found.distance, found.linf
-        lowest = min(lowest, float(found.lowest))
-        highest = max(highest, float(found.highest))
+    notes: dict[str, None] = {}
+    batches = parts(np.arange(n), batch_size)
+    for places, found in crew.spread(work, batches, classifier.copies):
+        for name in _ENTERED:
+            getattr(outcome, name)[places] = found[name]
+        lowest = min(lowest, float(found["lowest"].min()))
+        highest = max(highest, float(found["highest"].max()))
         if known:
-            right[part] = look(x, y)[1].numpy()
-        progress("Scoring", min(start + batch_size, n), n, "")
+            right[places] = found["right"]
+        if note := note_of_fitting(found, batch_size):
+            notes[note] = None
+        progress("Scoring", int(places[-1]) + 1, n, "")
     return AttackResult(
         attack=examples.attack,
         n=n,
@@ -53,7 +71,7 @@ def judge_examples(
         gradients=None,
         linf_max=float(outcome.linf.max()) if known else None,
         distance_max=float(outcome.distance.max()) if known else None,
-        warnings=tuple(_examples_warnings(examples, outcome, lowest, highest)),
+        warnings=(*_examples_warnings(examples, outcome, lowest, highest), *notes),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from ..audit import audit as run_checks
 from ..config import AuditOptions
 from ..data import load_images
+from ..distribution import crew_of
 from ..results import Audit
 from .folders import output_folder, write
 from .sources import data_source, model_source
@@ -24,6 +25,7 @@ def audit(options: AuditOptions, watch: Watch) -> Audit:
         batch_size=options.batch_size,
         seed=options.seed,
         progress=watch.progress,
+        crew=crew_of(options.devices, options.cluster),
     )
     record = Audit(
         model_source(classifier),

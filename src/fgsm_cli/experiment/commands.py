@@ -1,8 +1,12 @@
 """The table of commands."""
 
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from ..config import TrainOptions
+from ..distribution import Crew, crew_of, lost_workers_told
 from ..results import Audit, Curve, Judgement, Training, Transfer
 from .auditing import audit
 from .judging import attack, evaluate
@@ -14,11 +18,50 @@ from .watch import Watch
 Record = Training | Judgement | Curve | Audit | Transfer
 
 
-COMMANDS: Mapping[str, Callable[[Any, Watch], Record]] = {
+def _by_its_crew(command: Callable[[Any, Watch], Record]) -> Callable[[Any, Watch], Record]:
+    """The command as each worker of a cluster runs it, where there are several.
+
+    All do the same work, on their shares, and have the same record in the end; but only the chief
+    has somewhere to write and somebody to tell.
+    """
+
+    def run(options: Any, watch: Watch) -> Record:
+        crew = crew_of(options.devices, options.cluster)
+        if crew.size == 1:
+            return command(options, watch)
+        with lost_workers_told(), _own(options, crew) as own:
+            crew.check_agreement(options=options.model_dump_json(exclude={"devices"}))
+            record = command(own, watch if crew.is_chief else Watch())
+            crew.gather({})  # nobody goes on before the chief has written
+        return record
+
+    return run
+
+
+@contextmanager
+def _own(options: Any, crew: Crew) -> Iterator[Any]:
+    """The options of this worker: those of the chief, or the same with nowhere to write to."""
+    if crew.is_chief:
+        yield options
+        return
+    with tempfile.TemporaryDirectory() as nowhere:
+        own: dict[str, str | None] = {
+            name: None for name in ("output", "save", "plot") if hasattr(options, name)
+        }
+        if isinstance(options, TrainOptions):
+            own["output"] = nowhere
+        yield options.model_copy(update=own)
+
+
+_OF_ONE_WORKER: Mapping[str, Callable[[Any, Watch], Record]] = {
     "train": train,
     "attack": attack,
     "eval": evaluate,
     "curve": curve,
     "audit": audit,
     "transfer": transfer,
+}
+
+COMMANDS: Mapping[str, Callable[[Any, Watch], Record]] = {
+    name: _by_its_crew(command) for name, command in _OF_ONE_WORKER.items()
 }

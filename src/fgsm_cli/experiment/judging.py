@@ -9,11 +9,21 @@ import numpy as np
 
 from ..config import AttackOptions, EvalOptions
 from ..data import ImageSet, Split, is_named, load_images
-from ..evaluation import Contest, Judged, Keep, judge, judge_examples
+from ..distribution import crew_of
+from ..evaluation import (
+    UNWRITTEN,
+    Contest,
+    Journal,
+    Judged,
+    Keep,
+    judge,
+    judge_examples,
+    open_journal,
+)
 from ..examples import check_form, load_examples, made_from, room, save_examples
 from ..files import sha256
 from ..models import Classifier
-from ..results import Judgement, OverSeeds, Source
+from ..results import Judgement, OverSeeds, Source, versions
 from .folders import check_target, output_folder, write, write_outcomes
 from .sources import data_source, model_source
 from .subject import check_known, classifier_of, doubts, subject
@@ -30,12 +40,15 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
     if target:
         check_form(target[1], images.shape, target[0])
     kept = room(images.images.shape, target[0]) if target else None
+    crew = crew_of(options.devices, options.cluster)
+    keeps = bool(crew.chiefs({"keeps": np.array(target is not None)})["keeps"])
 
     def keep(_: int, indices: Any, x_adv: Any) -> None:
         if kept is not None:
             kept[indices] = x_adv
 
-    judged = _judged(options, classifier, images, watch, keep if target else None)
+    journal = _journal(options, classifier, images)
+    judged = _judged(options, classifier, images, watch, keep if keeps else None, journal)
     saved = None
     if target:
         save_examples(*target, kept, images, only, classifier.sha256)
@@ -55,7 +68,23 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
     if folder:
         write_outcomes(folder, judged)
         write(folder, {"attack": options}, record.as_dict())
+    journal.close()
     return record
+
+
+def _journal(options: AttackOptions, classifier: Classifier, images: ImageSet) -> Journal:
+    """Where the attack's shards are kept; on a worker that is not the chief, nowhere."""
+    if options.shards is None:
+        return UNWRITTEN
+    if not crew_of(options.devices, options.cluster).is_chief:
+        return Journal(written=True)
+    asked = {
+        **options.what_is_found(),
+        "model sha256": classifier.sha256,
+        "images sha256": images.digest(),
+        "versions": versions(),
+    }
+    return open_journal(options.shards, asked)
 
 
 def _record(
@@ -95,6 +124,7 @@ def _judged(
     images: ImageSet,
     watch: Watch,
     keep: Keep | None = None,
+    journal: Journal = UNWRITTEN,
 ) -> Judged:
     """The contests judged; with several seeds, those that draw at random under each of them."""
     contests = options.contests()
@@ -108,6 +138,8 @@ def _judged(
             seed=seed,
             progress=watch.progress,
             keep=keep,
+            crew=crew_of(options.devices, options.cluster),
+            journal=journal.part(f"seed-{seed}") if journal.written else journal,
         )
 
     judged = judging(contests, options.seed, keep)
@@ -152,8 +184,15 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
     classifier = classifier_of(options, watch)
     classifier.check(examples.images.shape[1:])
     check_known(classifier, examples.labels, path)
+    crew = crew_of(options.devices, options.cluster)
+    if crew.size > 1:
+        crew.check_agreement(model=classifier.sha256, adversarial_set=sha256(path))
     result = judge_examples(
-        classifier, examples, batch_size=options.batch_size, progress=watch.progress
+        classifier,
+        examples,
+        batch_size=options.batch_size,
+        progress=watch.progress,
+        crew=crew,
     )
     return Judgement(
         command="eval",

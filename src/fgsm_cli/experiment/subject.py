@@ -1,6 +1,7 @@
 """What is judged: a model and images that fit each other, and the doubts about both."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..config import (
     read_experiment,
 )
 from ..data import ImageSet, load_images
+from ..distribution import crew_of
 from ..errors import FgsmError
 from ..models import Classifier, Loading, load_classifier
 from .training import train
@@ -26,6 +28,9 @@ def subject(options: ModelOptions, watch: Watch) -> tuple[Classifier, ImageSet]:
     images = read_images(options)
     classifier = classifier_of(options, watch)
     check_fit(classifier, images)
+    crew = crew_of(options.devices, options.cluster)
+    if crew.size > 1:
+        crew.check_agreement(model=classifier.sha256, image_set=images.digest())
     return classifier, images
 
 
@@ -62,6 +67,11 @@ def classifier_of(options: ModelOptions, watch: Watch) -> Classifier:
     """The model that is named; the default one is trained if it is not there yet."""
     default = TrainOptions()
     if options.model == DEFAULT_MODEL and not Path(options.model).exists():
+        if crew_of(options.devices, options.cluster).size > 1:
+            raise FgsmError(
+                f"no model at {options.model}; several workers do not train one by the way: "
+                "expected fgsm train before"
+            )
         watch.note(
             f"No model at {options.model} yet: training the default one (seed {default.seed})."
         )
@@ -81,7 +91,13 @@ def loaded(path: str, options: LoadingOptions) -> Classifier:
         allow_code=options.allow_code,
         imports=options.import_,
     )
-    return load_classifier(path, loading)
+    crew = crew_of(options.devices, options.cluster)
+    first, *others = crew.on_each(lambda: load_classifier(path, loading))
+    for other in others:
+        if other.sha256 != first.sha256:  # a function that draws its weights
+            for weight, same in zip(other.model.weights, first.model.weights, strict=True):
+                weight.assign(same)
+    return replace(first, others=tuple(others)) if others else first
 
 
 def doubts(classifier: Classifier, images: ImageSet, clean_correct: int | None) -> Iterator[str]:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ..config import CURVE_FILE, CurveOptions
 from ..curve import trace_curve
+from ..distribution import crew_of
 from ..evaluation import UNLABELLED, predicted
 from ..files import whole_file
 from ..results import QUANTILES, Curve
@@ -21,8 +22,9 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
     folder = output_folder(options.output, "curve", (options.model, options.data))
     classifier, images = subject(options, watch)
     grid, labelled = options.grid(), images.labels is not None
+    crew = crew_of(options.devices, options.cluster)
     if not labelled:
-        images = replace(images, labels=predicted(classifier, images, options.batch_size))
+        images = replace(images, labels=predicted(classifier, images, options.batch_size, crew))
     found = trace_curve(
         classifier,
         images,
@@ -30,6 +32,7 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
         grid,
         batch_size=options.batch_size,
         progress=watch.progress,
+        crew=crew,
     )
     smallest = np.where(np.isnan(found.smallest), np.inf, found.smallest)[found.right[0]]
     quantiles = (
@@ -59,6 +62,7 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
         warnings=(
             *classifier.notes,
             *images.notes,
+            *found.notes,
             *_curve_warnings(zeros, len(images), labelled=labelled),
         ),
     )

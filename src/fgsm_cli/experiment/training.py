@@ -1,8 +1,9 @@
 """``fgsm train``: a model trained, or taken up from an equal training before."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ..config import (
     read_experiment,
 )
 from ..data import ImageSet, load_images
+from ..distribution import Crew, crew_of
 from ..errors import FgsmError
 from ..files import sha256
 from ..models import build_network, inspect, save_model
@@ -36,7 +38,8 @@ def train(options: TrainOptions, watch: Watch) -> Training:
     """
     folder = output_folder(options.output, "train", (options.data,)) or Path(options.output)
     test = load_images(options.data, "test", options.limit, options.reading())
-    if not options.retrain and (kept := _trained_before(options, test)):
+    crew = crew_of(options.devices, options.cluster)
+    if not options.retrain and (kept := _chiefs(_trained_before(options, test), options, crew)):
         watch.note(f"Using {kept.model.path}: it was trained with these very options before.")
         return kept
     if (folder / MODEL_FILE).exists():
@@ -48,20 +51,23 @@ def train(options: TrainOptions, watch: Watch) -> Training:
         watch.note(f"Replacing {folder / MODEL_FILE}.")
     images = load_images(options.data, "train", options.limit, options.reading())
     _check_trainable(images, test)
-    model = build_network(
-        options.architecture,
-        hidden=options.hidden,
-        dropout=options.dropout,
-        head=options.head,
-        seed=options.seed,
-        input_shape=images.shape,
-        classes=images.classes,
-    )
+    if crew.size > 1:
+        crew.check_agreement(training_images=images.digest(), test_images=test.digest())
+    with crew.scope():
+        model = build_network(
+            options.architecture,
+            hidden=options.hidden,
+            dropout=options.dropout,
+            head=options.head,
+            seed=options.seed,
+            input_shape=images.shape,
+            classes=images.classes,
+        )
     checkpoint = folder / CHECKPOINT_FILE
     if checkpoint.exists() and not options.resume:
         watch.note(f"Starting anew; --resume would go on from {checkpoint}.")
     try:
-        epochs = train_model(model, images, options, watch.progress, checkpoint)
+        epochs = train_model(model, images, options, watch.progress, checkpoint, crew)
     except KeyboardInterrupt:
         if checkpoint.exists():
             watch.note(f"--resume goes on from {checkpoint}.")
@@ -164,16 +170,30 @@ def _trained_before(options: TrainOptions, test: ImageSet) -> Training | None:
             return None
         if model.sha256 != sha256(folder / MODEL_FILE):
             return None
-        return Training(
-            model=model,
-            data=learned,
-            test=judged,
-            n=len(test),
-            clean_correct=document["clean_correct"],
-            epochs=tuple(Epoch.from_dict(epoch) for epoch in document["epochs"]),
-            defence=options.defence(),
-            files=tuple(document["files"]),
-            warnings=tuple(document["warnings"]),
-        )
+        return _recorded(document, options)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
+
+
+def _recorded(document: Mapping[str, Any], options: TrainOptions) -> Training:
+    """The record of a training from its results.json."""
+    return Training(
+        model=ModelSource(**document["model"]),
+        data=Source(**document["data"]),
+        test=Source(**document["test"]),
+        n=document["n"],
+        clean_correct=document["clean_correct"],
+        epochs=tuple(Epoch.from_dict(epoch) for epoch in document["epochs"]),
+        defence=options.defence(),
+        files=tuple(document["files"]),
+        warnings=tuple(document["warnings"]),
+    )
+
+
+def _chiefs(kept: Training | None, options: TrainOptions, crew: Crew) -> Training | None:
+    """The finished training that the chief's folder holds, for all workers; None if none."""
+    if crew.size == 1:
+        return kept
+    told = crew.chiefs({"kept": np.array(json.dumps(kept and kept.as_dict()))})
+    document = json.loads(str(told["kept"]))
+    return document and _recorded(document, options)

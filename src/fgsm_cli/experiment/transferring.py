@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from ..config import TransferOptions
+from ..distribution import crew_of
 from ..errors import FgsmError
 from ..files import make_folder, same_file
 from ..plots import heat_map
@@ -48,6 +49,7 @@ def transfer(options: TransferOptions, watch: Watch) -> Transfer:
         batch_size=options.batch_size,
         seed=options.seed,
         progress=watch.progress,
+        crew=crew_of(options.devices, options.cluster),
     )
     names = tuple(one.path for one in targets)
     rows = (*names, ENSEMBLE) if options.ensemble else names

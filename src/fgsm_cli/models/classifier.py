@@ -42,6 +42,7 @@ class Classifier:
         model itself. is_exact: whether these are the logits, and not computed back from
         probabilities, which may have rounded to 0 or 1.
     notes: what a reader of the numbers should know of the model, in sentences.
+    others: the same classifier on the further devices that compute, one each.
     """
 
     model: Any
@@ -55,6 +56,12 @@ class Classifier:
     scores: Model | None = None
     is_exact: bool = True
     notes: tuple[str, ...] = ()
+    others: tuple["Classifier", ...] = ()
+
+    @property
+    def copies(self) -> tuple["Classifier", ...]:
+        """The classifier on every device, the first one first."""
+        return (self, *self.others)
 
     def __call__(self, x: Any) -> Any:
         """Logits (batch, classes), float32, at pixels x (batch, ...) in 0..1.

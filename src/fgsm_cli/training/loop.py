@@ -1,6 +1,8 @@
 """The compiled loop: many steps a call, over images that stay on the device."""
 
+import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,15 @@ import numpy as np
 from ..backend import compiled, keras, tf
 from ..config import TrainOptions
 from ..data import ImageSet
+from ..distribution import ALONE, Crew
 from ..errors import FgsmError
 from ..models import logits
 from ..norms import NORMS
 from ..results import Epoch
 from .checkpoint import State, restore, save
 from .monitor import best_epoch, has_collapsed, probe
-from .objectives import fit_of, objective
+from .objectives import fit_of, for_all, objective
+from .share import Share
 
 Progress = Callable[[str, int, int, str], None]
 
@@ -35,21 +39,27 @@ def train(
     options: TrainOptions,
     progress: Progress,
     checkpoint: Path | None = None,
+    crew: Crew = ALONE,
 ) -> tuple[Epoch, ...]:
     """Train a Keras model, in place; tell what each epoch saw.
 
     checkpoint: where to keep, after each epoch, all that is needed to go on; with
         ``options.resume`` the training goes on from there if it exists.
+    crew: who computes; of several devices each takes its share of every batch, and the model must
+        have been made in the crew's scope.
     The same seed on the same machine gives the same weights, interrupted or not. Raises FgsmError
     if the loss stops being a finite number, or for the checkpoint of another training.
     """
     training, validation = split_indices(len(images), options.validation_split, options.seed)
     batch = min(options.batch_size, len(training))
     steps = -(-len(training) // batch)
-    optimizer = keras.optimizers.Adam(learning_rate(options, steps * options.replays))
-    optimizer.build(model.trainable_variables)
+    if crew.replicas > 1 and options.replays > 1:
+        raise FgsmError("--replays, free training, runs on one device; expected --devices 0 or cpu")
+    with crew.scope():
+        optimizer = keras.optimizers.Adam(learning_rate(options, steps * options.replays))
+        optimizer.build(model.trainable_variables)
     moves = tf.Variable(tf.zeros((batch if options.replays > 1 else 0, *images.shape)))
-    run = _stretch(model, optimizer, images.take(training), batch, options, moves)
+    run = _stretch(model, optimizer, images.take(training), batch, options, moves, crew)
     held_out = images.take(validation)
     shuffle = np.random.default_rng([options.seed, 1])
     best = [tf.Variable(one) for one in model.variables] if options.stop_on_collapse else []
@@ -60,6 +70,8 @@ def train(
     attack = options.defence()
 
     epochs: list[Epoch] = []
+    if checkpoint and options.resume:
+        _give_out(checkpoint, crew)
     if checkpoint and options.resume and checkpoint.exists():
         state = restore(checkpoint, variables, asked)
         epochs, shuffle.bit_generator.state = list(state.epochs), dict(state.order)
@@ -85,7 +97,8 @@ def train(
             )
         right = count_correct(model, held_out) if len(held_out) else 0
         watched = probe(model, held_out, attack) if attack and len(held_out) else None
-        epochs.append(Epoch(loss_sum, correct, len(training), right, len(held_out), watched))
+        seen_of = Epoch(loss_sum, correct, len(training), right, len(held_out), watched)
+        epochs.append(_chiefs(seen_of, crew))
         if best and best_epoch(epochs, options.warmup) == len(epochs):
             _copy(model.variables, best)
         if best and has_collapsed(epochs, options.warmup):
@@ -95,6 +108,23 @@ def train(
         if checkpoint and epoch + 1 < options.epochs:
             save(checkpoint, variables, State(asked, shuffle.bit_generator.state, tuple(epochs)))
     return tuple(epochs)
+
+
+def _give_out(checkpoint: Path, crew: Crew) -> None:
+    """Let every worker have the chief's checkpoint, if there is one."""
+    held = crew.is_chief and checkpoint.exists()
+    content = np.frombuffer(checkpoint.read_bytes() if held and crew.size > 1 else b"", np.uint8)
+    given = crew.chiefs({"content": content})["content"]
+    if not crew.is_chief and len(given):
+        checkpoint.write_bytes(given.tobytes())
+
+
+def _chiefs(epoch: Epoch, crew: Crew) -> Epoch:
+    """What the chief saw of an epoch, so that all workers go on or stop together."""
+    if crew.size == 1:
+        return epoch
+    told = crew.chiefs({"epoch": np.array(json.dumps(asdict(epoch)))})
+    return Epoch.from_dict(json.loads(str(told["epoch"])))
 
 
 def _copy(values: Sequence[Any], variables: Sequence[Any]) -> None:
@@ -136,26 +166,33 @@ class _Triangle(keras.optimizers.schedules.LearningRateSchedule):  # type: ignor
 
 
 def _stretch(
-    model: Any, optimizer: Any, images: ImageSet, batch: int, options: TrainOptions, moves: Any
+    model: Any,
+    optimizer: Any,
+    images: ImageSet,
+    batch: int,
+    options: TrainOptions,
+    moves: Any,
+    crew: Crew,
 ) -> Any:
     """The compiled run of steps start..stop over an order: the loss summed, hits counted.
 
     moves: (batch, ...), what free training carries from batch to batch.
     """
-    pixels, labels = tf.constant(images.images), tf.constant(images.known_labels)
+    pixels, labels = (crew.on_every(one) for one in (images.images, images.known_labels))
     black, width = images.range.black, images.range.width
-    loss_of = objective(model, options)
 
-    def learn(x: Any, y: Any, seed: Any, grown: Any) -> Any:
+    def learn(x: Any, y: Any, seed: Any, grown: Any, share: Share | None) -> Any:
+        loss_of = objective(model, options, share.drawn if share else for_all)
         with tf.GradientTape() as tape:
             loss, losses, scores = loss_of(x, y, seed, grown)
+            loss = loss * share.weight if share else loss
         weights = model.trainable_variables
         optimizer.apply(tape.gradient(loss, weights), weights)
         return losses, scores
 
-    def learn_freely(x: Any, y: Any, seed: Any, grown: Any) -> Any:
+    def learn_freely(x: Any, y: Any, seed: Any, grown: Any, share: Share | None) -> Any:
         """Shafahi et al. 2019: each gradient serves the weights and the images."""
-        del seed
+        del seed, share
         attack, fit = options.defence(), fit_of(options.label_smoothing)
         assert attack is not None
         geometry, n = NORMS[attack.norm], tf.shape(x)[0]
@@ -177,23 +214,31 @@ def _stretch(
     warmup, one = options.warmup * -(-len(images) // batch) * options.replays, tf.constant(1.0)
     step_of = learn_freely if options.replays > 1 else learn
 
+    def turn(pixels: Any, labels: Any, chosen: Any) -> Any:
+        """A step on one device: the loss summed over its images, and how many were right."""
+        share = None
+        if crew.replicas > 1:
+            device = tf.distribute.get_replica_context().replica_id_in_sync_group
+            share = Share.of(tf.size(chosen), device, crew.replicas)
+            chosen = tf.gather(chosen, share.rows)
+        x = tf.cast(tf.gather(pixels, chosen), tf.float32)
+        x = (x - black if black.any() else x) / width
+        y = tf.gather(labels, chosen)
+        done = tf.cast(optimizer.iterations, tf.int32)
+        seed = tf.stack([options.seed % 2**31, done])
+        grown = tf.minimum((tf.cast(done, tf.float32) + 1) / warmup, 1) if warmup else one
+        losses, scores = step_of(x, y, seed, grown, share)
+        hits = tf.equal(tf.argmax(scores, axis=1), y)
+        if share:
+            losses, hits = losses[: share.count], hits[: share.count]
+        return tf.reduce_sum(losses), tf.reduce_sum(tf.cast(hits, tf.int32))
+
     @compiled
     def run(order: Any, start: Any, stop: Any) -> Any:
         def step(i: Any, loss_sum: Any, correct: Any) -> Any:
             chosen = order[i * batch : (i + 1) * batch]
-            x = tf.cast(tf.gather(pixels, chosen), tf.float32)
-            x = (x - black if black.any() else x) / width
-            y = tf.gather(labels, chosen)
-            done = tf.cast(optimizer.iterations, tf.int32)
-            seed = tf.stack([options.seed % 2**31, done])
-            grown = tf.minimum((tf.cast(done, tf.float32) + 1) / warmup, 1) if warmup else one
-            losses, scores = step_of(x, y, seed, grown)
-            hits = tf.equal(tf.argmax(scores, axis=1), y)
-            return (
-                i + 1,
-                loss_sum + tf.reduce_sum(losses),
-                correct + tf.reduce_sum(tf.cast(hits, tf.int32)),
-            )
+            loss, right = crew.together(turn, pixels, labels, chosen)
+            return i + 1, loss_sum + loss, correct + tf.cast(right, tf.int32)
 
         return tf.while_loop(lambda i, *_: i < stop, step, (start, 0.0, 0))[1:]
 

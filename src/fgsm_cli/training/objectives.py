@@ -29,13 +29,21 @@ from ..models import Model, logits
 from ..norms import NORMS
 
 Objective = Callable[[Any, Any, Any, Any], tuple[Any, Any, Any]]
+Draw = Callable[[Any, Any], Any]
+Drawn = Callable[[Draw, Any, Any], Any]
 
 
-def objective(model: Model, options: TrainOptions) -> Objective:
+def for_all(draw: Draw, seed: Any, x: Any) -> Any:
+    """Random points of x's shape, for the batch as it is."""
+    return draw(seed, tf.shape(x))
+
+
+def objective(model: Model, options: TrainOptions, drawn: Drawn = for_all) -> Objective:
     """(x, y, seed, grown) -> the loss, each sample's part of it, the logits accuracy is seen by.
 
     x: (batch, ...), float32 in 0..1. y: (batch,), int64. seed: (2,), int32, of this step.
     grown: the share of epsilon, 0..1, that this step has, float32.
+    drawn: how random points are had; a device with a share of the batch takes its own of all.
     """
     attack = options.defence()
     fit = fit_of(options.label_smoothing)
@@ -43,7 +51,7 @@ def objective(model: Model, options: TrainOptions) -> Objective:
     def plain(x: Any, y: Any, seed: Any, grown: Any) -> tuple[Any, Any, Any]:
         del grown
         if options.noise:
-            spread = options.noise * tf.random.stateless_uniform(tf.shape(x), seed, -1, 1)
+            spread = options.noise * drawn(_uniform, seed, x)
             x = tf.clip_by_value(x + spread, *PIXEL_RANGE)
         scores = logits(model, x, training=True)
         losses = fit(scores, y)
@@ -51,7 +59,7 @@ def objective(model: Model, options: TrainOptions) -> Objective:
 
     if attack is None:
         return plain
-    adversary = _adversary(model, attack, kullback_leibler if options.trades_beta else None)
+    adversary = _adversary(model, attack, kullback_leibler if options.trades_beta else None, drawn)
 
     def adversarial(x: Any, y: Any, seed: Any, grown: Any) -> tuple[Any, Any, Any]:
         x_adv = adversary(x, y, seed, grown)
@@ -76,7 +84,7 @@ def objective(model: Model, options: TrainOptions) -> Objective:
 
     def aligned(x: Any, y: Any, seed: Any, grown: Any) -> tuple[Any, Any, Any]:
         loss, losses, scores = chosen(x, y, seed, grown)
-        beside = x + grown * attack.epsilon * NORMS[attack.norm].draw(seed + 7, tf.shape(x))
+        beside = x + grown * attack.epsilon * drawn(NORMS[attack.norm].draw, seed + 7, x)
         return loss + options.gradalign * (1 - _alignment(model, x, beside, y)), losses, scores
 
     return aligned
@@ -102,7 +110,17 @@ def kullback_leibler(scores: Any, clean: Any) -> Any:
     return tf.reduce_sum(tf.exp(before) * (before - after), axis=-1)
 
 
-def _adversary(model: Model, attack: Attack, loss: LossFunction | None) -> Callable[..., Any]:
+def _uniform(seed: Any, shape: Any) -> Any:
+    return tf.random.stateless_uniform(shape, seed, -1, 1)
+
+
+def _normal(seed: Any, shape: Any) -> Any:
+    return tf.random.stateless_normal(shape, seed)
+
+
+def _adversary(
+    model: Model, attack: Attack, loss: LossFunction | None, drawn: Drawn
+) -> Callable[..., Any]:
     """(x, aim, seed, grown) -> x_adv, inside the training step's own graph.
 
     Unlike the attack that judges, it does not stop where a sample is wrong: what is
@@ -119,9 +137,9 @@ def _adversary(model: Model, attack: Attack, loss: LossFunction | None) -> Calla
             return tf.stop_gradient(loop(x, aim, length))
         start: Any = tf.zeros((), x.dtype)
         if kind.row.start == "ball":
-            start = geometry.draw(seed, tf.shape(x))
+            start = drawn(geometry.draw, seed, x)
         elif kind.row.start == "corner":
-            start = tf.random.stateless_normal(tf.shape(x), seed)
+            start = drawn(_normal, seed, x)
         decay, steps = tf.constant(attack.decay, x.dtype), tf.constant(attack.steps)
         x_adv = loop(x, aim, length, start, epsilon, decay, steps)
         return tf.stop_gradient(x_adv)
