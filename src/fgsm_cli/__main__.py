@@ -1,8 +1,12 @@
 """python -m fgsm_cli, and the command ``fgsm``."""
 
+import contextlib
+import os
 import signal
 import sys
 from typing import Any
+
+INTERRUPTED = 130
 
 
 def start() -> int:
@@ -14,9 +18,17 @@ def start() -> int:
     try:
         from .cli import main
 
-        return main()
+        code = main()
     except KeyboardInterrupt:
-        return 130
+        code = INTERRUPTED
+    if code == INTERRUPTED:
+        # TensorFlow's threads may still be at what was interrupted; were Python taken down under
+        # them, the process would now and then end by a segmentation fault.
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                stream.flush()
+        os._exit(code)
+    return code
 
 
 def _terminated(number: int, _: Any) -> None:
