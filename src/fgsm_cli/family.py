@@ -124,6 +124,11 @@ class Attack:
         return ROWS[self.name]
 
     @property
+    def title(self) -> str:
+        """What the reports call it, without its epsilon."""
+        return f"{self.row.title}, {self.norm.capitalize()}"
+
+    @property
     def is_random(self) -> bool:
         """Whether the seed has a part in it."""
         return self.row.start != "image" or self.target == "random"

@@ -1,10 +1,16 @@
 """Plots for papers: a record as a figure in a file.
 
 heat_map(record, "transfer.svg")
+grid(gallery, "grid.png")
 """
 
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
 from .files import whole_file
-from .results import Transfer
+from .images import levels, stretched
+from .results import Answer, Gallery, Transfer
 
 # Cells darker than this carry white numbers.
 _DARK = 0.5
@@ -15,16 +21,13 @@ def heat_map(record: Transfer, path: str) -> None:
 
     path: .svg, .pdf or .png. Raises FgsmError if it cannot be written.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure  # not pyplot, which would look for a screen
-
     shares = [
         [record.between(row, column).adversarial_correct / record.n for column in record.targets]
         for row in record.sources
     ]
-    with mpl.rc_context({"svg.hashsalt": "fgsm", "svg.fonttype": "none"}):
+    with _figures() as figure_class:
         wide, high = 1.1 * len(record.targets) + 2.5, 0.7 * len(record.sources) + 1.6
-        figure = Figure(figsize=(wide, high), layout="constrained")
+        figure = figure_class(figsize=(wide, high), layout="constrained")
         axes = figure.subplots()
         image = axes.imshow(shares, cmap="cividis", vmin=0, vmax=1)
         axes.set_xticks(
@@ -42,7 +45,62 @@ def heat_map(record: Transfer, path: str) -> None:
                 colour = "white" if share < _DARK else "black"
                 axes.text(column, row, f"{100 * share:.1f}", ha="center", va="center", color=colour)
         figure.colorbar(image, format=lambda share, _: f"{100 * share:.0f} %")
-        with whole_file(path) as temporary:
-            figure.savefig(
-                temporary, dpi=300, metadata={"Date": None} if path.endswith(".svg") else None
+        _write(figure, path)
+
+
+def grid(gallery: Gallery, path: str) -> None:
+    """A row an image: original, and of each attack the perturbation and the adversarial image.
+
+    Under each image stands the model's answer. path and errors as in ``heat_map``; also
+    FgsmError for images that are no pictures.
+    """
+    with _figures() as figure_class:
+        first = gallery.images[0]
+        panels = [name for moved in first.moved for name in ("perturbation", moved.title)]
+        titles = ["original", *panels] if first.clean is not None else panels[1::2]
+        figure = figure_class(
+            figsize=(1.25 * len(titles) + 0.5, 1.5 * len(gallery.images) + 0.3),
+            layout="constrained",
+        )
+        rows = figure.subplots(len(gallery.images), len(titles), squeeze=False)
+        for axes, title in zip(rows[0], titles, strict=True):
+            axes.set_title("\n".join(title.split(", ")), fontsize=8, parse_math=False)
+        for row, one in zip(rows, gallery.images, strict=True):
+            shown: list[tuple[Any, str]] = []
+            for moved in one.moved:
+                if one.clean is not None:
+                    shown.append((stretched(moved.pixels - one.clean), f"at most {moved.linf:.4g}"))
+                shown.append((levels(moved.pixels), _told(gallery, moved.answer)))
+            if one.clean is not None:
+                shown.insert(0, (levels(one.clean), _told(gallery, one.answer)))
+            for axes, (picture, told) in zip(row, shown, strict=True):
+                axes.imshow(picture, cmap="gray", vmin=0, vmax=255, interpolation="nearest")
+                axes.set_xticks([])
+                axes.set_yticks([])
+                axes.set_xlabel(told, fontsize=8, parse_math=False)
+            label = "" if one.label is None else gallery.name(one.label)
+            row[0].set_ylabel(
+                label, fontsize=8, rotation=0, ha="right", va="center", parse_math=False
             )
+        _write(figure, path)
+
+
+def _told(gallery: Gallery, answer: Answer | None) -> str:
+    return f"{gallery.name(answer.label)} ({100 * answer.confidence:.1f} %)" if answer else ""
+
+
+@contextlib.contextmanager
+def _figures() -> Iterator[Any]:
+    """Matplotlib's figures, without pyplot, which would look for a screen."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context({"svg.hashsalt": "fgsm", "svg.fonttype": "none", "pdf.fonttype": 42}):
+        yield Figure
+
+
+def _write(figure: Any, path: str) -> None:
+    """The figure as a file, the same bytes at any time. Raises FgsmError if that fails."""
+    undated = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+    with whole_file(path) as temporary:
+        figure.savefig(temporary, dpi=300, metadata=undated.get(temporary.suffix))

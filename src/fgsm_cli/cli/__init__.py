@@ -25,6 +25,7 @@ from ..config import (
     EvalOptions,
     Options,
     RunOptions,
+    ShowOptions,
     TrainOptions,
     TransferOptions,
     build,
@@ -66,6 +67,7 @@ SUMMARIES = {
     "curve": "Accuracy at every epsilon, and where each image flips, from one gradient an image.",
     "audit": "Can the numbers be trusted? The checks the literature asks for, each with a verdict.",
     "transfer": "The accuracies of several models on examples crafted on each of them.",
+    "show": "Show images of a saved adversarial set in the terminal, before and after.",
     "run": "Run a whole experiment from a YAML file, its sections in order.",
 }
 
@@ -90,6 +92,7 @@ EXAMPLES = {
         "fgsm transfer a.keras b.keras c.keras --epsilon 0.1",
         "fgsm transfer a.keras b.keras --attack pgd --ensemble --plot transfer.svg",
     ),
+    "show": ("fgsm show adv.npz", "fgsm show adv.npz my_model.keras --only 4,9 --images grid.pdf"),
     "run": (
         "fgsm run configs/quickstart.yaml",
         "fgsm run configs/quickstart.yaml --set attack.epsilon=0.2 --output runs/quick",
@@ -179,6 +182,21 @@ def _single(name: str) -> Callable[[dict[str, Any]], int]:
     return action
 
 
+def _show(given: dict[str, Any]) -> int:
+    options = build(
+        ShowOptions, given, {key: "SET" if key == "set" else flag(key) for key in given}
+    )
+    if options.set:
+        check_readable(options.set, "adversarial set")
+    _check_files(options)
+    with watched() as watch:
+        from .. import experiment
+
+        record = experiment.show(options, watch)
+    show([("show", record)], options.format, record.as_dict(), options.graphics)
+    return DONE
+
+
 def _run(given: dict[str, Any]) -> int:
     file, config = given.pop("file", None), given.pop("config", None)
     if (file is None) == (config is None):
@@ -226,6 +244,7 @@ for _name, _class in (
     ("transfer", TransferOptions),
 ):
     _register(_name, _class, _single(_name), CONFIG)
+_register("show", ShowOptions, _show)
 _register(
     "run",
     RunOptions,

@@ -15,6 +15,8 @@ from ..config import Options, flag, keys
 from ..errors import FgsmError
 from ..validation import expected
 
+# The words of a command that are no flags, in their order.
+ARGUMENTS = {"set": "SET", "model": "MODEL", "models": "MODEL ..."}
 PANELS = ("Attack", "Model", "Training", "Adversarial training", "Data", "Computation", "Output")
 
 
@@ -27,15 +29,12 @@ def _parameter(name: str, field: Any, schema: Mapping[str, Any]) -> inspect.Para
         annotation: Any = bool | None
     else:
         annotation = list[str] | None  # so that a flag given twice is seen, not the first one lost
-    if name == "model":
-        annotation = str | None
+    if name in ARGUMENTS:
+        annotation = annotation if _takes_several(schema) else str | None
+        default = f" [dim](default: {field.default})[/dim]" if field.default else ""
         declared: Any = typer.Argument(
-            help=f"{field.description} [dim](default: {field.default})[/dim]",
-            show_default=False,
-            metavar="MODEL",
+            help=f"{field.description}{default}", show_default=False, metavar=ARGUMENTS[name]
         )
-    elif name == "models":
-        declared = typer.Argument(help=field.description, show_default=False, metavar="MODEL ...")
     else:
         declared = typer.Option(
             *flags,
@@ -148,16 +147,18 @@ def signature(options: type[Options], *more: inspect.Parameter) -> inspect.Signa
     schema = options.model_json_schema(mode="serialization")["properties"]
     fields = sorted(
         keys(options).items(),
-        key=lambda item: _place(item[1].json_schema_extra),
+        key=lambda item: _place(*item),
     )
     return inspect.Signature(
         [*(_parameter(name, field, schema[name]) for name, field in fields), *more]
     )
 
 
-def _place(extra: Any) -> tuple[int, bool]:
-    """Where an option stands in the help: by panel, those with a short name first."""
-    return PANELS.index(extra["group"]), extra["short"] is None
+def _place(name: str, field: Any) -> tuple[int, int, bool]:
+    """Where an option stands in the help: arguments, then panels, those with a short name first."""
+    argument = [*ARGUMENTS, name].index(name)
+    extra = field.json_schema_extra
+    return argument, PANELS.index(extra["group"]), extra["short"] is None
 
 
 def keyword(name: str, annotation: Any) -> inspect.Parameter:

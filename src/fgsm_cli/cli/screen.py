@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from ..experiment import Watch
-    from ..report import Shown
+    from ..report import Graphics, Shown
 
 
 class ReaderGoneError(Exception):
@@ -106,7 +106,12 @@ def _without_matplotlib() -> Iterator[None]:
             del sys.modules["matplotlib"]
 
 
-def show(records: "Sequence[tuple[str, Shown]]", format: str, document: Any) -> None:
+def show(
+    records: "Sequence[tuple[str, Shown]]",
+    format: str,
+    document: Any,
+    graphics: "Graphics" = "auto",
+) -> None:
     """Put records on stdout: tables, one JSON document, or one CSV."""
     from .. import report
 
@@ -121,7 +126,7 @@ def show(records: "Sequence[tuple[str, Shown]]", format: str, document: Any) -> 
     else:
         with _told_if_lost():
             for _, record in records:
-                report.print_table(record, console())
+                report.print_table(record, console(), graphics)
             sys.stdout.flush()
 
 

@@ -43,6 +43,7 @@ from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions, Tra
 from .model import LoadingOptions, ModelOptions
 from .options import Options, RunOptions, SectionOptions
 from .sections import SECTIONS, build, keys
+from .showing import ShowOptions
 from .training import ARCHITECTURES, TrainOptions
 
 __all__ = [
@@ -71,6 +72,7 @@ __all__ = [
     "RunOptions",
     "SaveFormat",
     "SectionOptions",
+    "ShowOptions",
     "TrainOptions",
     "TransferOptions",
     "build",

@@ -110,6 +110,7 @@ Names = Annotated[
 ]
 Cluster = Literal["tf-config", "slurm"]
 DirectName = Literal["fgsm", "fgm", "margin-fgsm"]
+Pictures = Annotated[int, Field(ge=1, le=100)]
 Points = Annotated[int, Field(ge=2, le=1001)]
 Epsilons = Annotated[
     tuple[Epsilon, ...],

@@ -1,7 +1,6 @@
 """The options of the commands that try a model on images."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import FgsmError
@@ -13,6 +12,7 @@ from .fields import (
     AttackNames,
     DirectName,
     Epsilons,
+    Pictures,
     Points,
     SaveFormat,
     Text,
@@ -21,6 +21,7 @@ from .fields import (
 )
 from .model import LoadingOptions, ModelOptions
 from .options import SectionOptions
+from .showing import check_plot
 
 _EPSILON = (
     "How far a pixel (an image, in l2 or l1) may move on the 0..1 pixel scale, such as 0.1 or 8/255"
@@ -110,6 +111,17 @@ class _Judging(ModelOptions, _Attacking):
     fail_under: Rate | None = option(
         None, "Exit with 1 if an adversarial accuracy is below this.", group="Output"
     )
+    show: bool = option(
+        False,
+        "Show the first images in the terminal: original, perturbation, adversarial.",
+        group="Output",
+    )
+    images: Text | None = option(
+        None, "File for the first images as a grid (.svg, .pdf or .png).", group="Output"
+    )
+    pictures: Pictures = option(
+        5, "How many images --show and --images take, from the first on.", group="Output"
+    )
 
     @property
     def need_of_labels(self) -> str | None:
@@ -117,6 +129,18 @@ class _Judging(ModelOptions, _Attacking):
         if self.fail_under is not None:
             return "--fail-under"
         return "--seeds" if self.seeds > 1 else None
+
+    @property
+    def shown(self) -> int:
+        """How many images are shown somewhere."""
+        return self.pictures if self.show or self.images else 0
+
+    def check(self) -> None:
+        """Raise FgsmError for images that cannot be shown where they are wanted."""
+        super().check()
+        check_plot("--images", self.images)
+        if self.show and self.format != "table":
+            raise FgsmError(f"--show needs --format table. Received: {self.format}")
 
     def _asked(self, name: AttackName, epsilon: float) -> Attack:
         """The attack, its target and labels as asked for."""
@@ -333,5 +357,4 @@ class TransferOptions(LoadingOptions, _OneAttack):
             raise FgsmError(f"transfer needs two models or more. Received: {len(self.models)}")
         if len(set(self.models)) < len(self.models):
             raise FgsmError(f"transfer needs different models. Received: {', '.join(self.models)}")
-        if self.plot and Path(self.plot).suffix not in (".svg", ".pdf", ".png"):
-            raise FgsmError(f"--plot must name a .svg, .pdf or .png file. Received: {self.plot!r}")
+        check_plot("--plot", self.plot)

@@ -1,6 +1,6 @@
 """What every command takes, and what a whole run does."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,6 +18,9 @@ class Options(BaseModel):
     model_config = ConfigDict(
         extra="forbid", frozen=True, alias_generator=lambda name: name.rstrip("_")
     )
+
+    # Options of a wider class that mean nothing to this one.
+    without: ClassVar[frozenset[str]] = frozenset()
 
     limit: Count | None = option(
         None, "Use the first N test images only.", group="Data", short="-n"

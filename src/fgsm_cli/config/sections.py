@@ -55,7 +55,11 @@ def build(
 
 def keys(command: type[Options]) -> dict[str, FieldInfo]:
     """A command's options by the names that files and flags give them."""
-    return {field.alias or name: field for name, field in command.model_fields.items()}
+    return {
+        field.alias or name: field
+        for name, field in command.model_fields.items()
+        if name not in command.without
+    }
 
 
 def near(word: str, known: Mapping[str, Any]) -> str:

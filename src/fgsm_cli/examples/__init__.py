@@ -23,15 +23,20 @@ from ..family import Attack
 from ..ranges import PixelRange
 from .about import About
 from .arrays import room
-from .folders import check_form, is_saved_set
-from .formats import FORMATS, read
+from .folders import as_picture, check_form, is_saved_set
+from .formats import FORMATS
+from .formats import read as open_set
 
 __all__ = [
+    "About",
     "Examples",
+    "as_attack",
+    "as_picture",
     "check_form",
     "is_saved_set",
     "load_examples",
     "made_from",
+    "open_set",
     "room",
     "save_examples",
 ]
@@ -92,7 +97,7 @@ def made_from(path: str) -> tuple[str, str]:
 
     Each is "" where it does not say.
     """
-    with read(path) as (_, about, _):
+    with open_set(path) as (_, about, _):
         return about.data, about.split
 
 
@@ -102,7 +107,7 @@ def load_examples(path: str, images: ImageSet | None, limit: int | None = None) 
     From ``images`` they are taken by the set's ``indices``.
     Raises FgsmError for a file that is damaged or holds no such set.
     """
-    with read(path) as (x_adv, about, clean):
+    with open_set(path) as (x_adv, about, clean):
         x_adv = x_adv if limit is None else part(x_adv, slice(limit))
         check_images(x_adv, path)
         if about.labels is None:
@@ -134,11 +139,11 @@ def load_examples(path: str, images: ImageSet | None, limit: int | None = None) 
             clean=clean,
             clean_range=clean_range,
             epsilon=about.epsilon,
-            attack=_attack(about.attack),
+            attack=as_attack(about.attack),
         )
 
 
-def _attack(settings: Any) -> Attack | None:
+def as_attack(settings: Any) -> Attack | None:
     """The attack that made the set, if it says so in a way that this version knows."""
     try:
         return pydantic.TypeAdapter(Attack).validate_python(settings)

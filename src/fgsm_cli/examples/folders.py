@@ -41,7 +41,7 @@ def write_png(path: str, x_adv: Any, images: ImageSet, about: About) -> None:
     """A folder of pictures, a folder a label in it, rounded around the clean ones."""
     from PIL import Image  # only who wants pictures pays for the import
 
-    arrange = _as_picture(x_adv.shape[1:], path)
+    arrange = as_picture(x_adv.shape[1:], path)
     names = []
     with whole_folder(path, is_saved_set) as folder:
         for start in range(0, len(x_adv), _BLOCK):
@@ -78,8 +78,11 @@ def _write_manifest(
     (folder / MANIFEST_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def _as_picture(shape: tuple[int, ...], path: str) -> Callable[[NDArray[Any]], NDArray[Any]]:
-    """How an image of this shape becomes (height, width) or (height, width, 3)."""
+def as_picture(shape: tuple[int, ...], path: str) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """How an image of this shape becomes (height, width) or (height, width, 3).
+
+    path: what should hold it, for the message. Raises FgsmError for a shape that is no picture.
+    """
     if len(shape) == 3 and shape[0] == 3 != shape[2]:
         return lambda image: np.ascontiguousarray(image.transpose(1, 2, 0))
     sides = list(shape) if len(shape) == 2 else [side for side in shape if side != 1]
@@ -88,7 +91,8 @@ def _as_picture(shape: tuple[int, ...], path: str) -> Callable[[NDArray[Any]], N
     if len(sides) == 2 or (len(sides) == 3 and sides[2] == 3):
         return lambda image: image.reshape(sides)
     raise FgsmError(
-        f"{path} cannot hold these images as PNG: expected grey or RGB. Received: shape {shape}"
+        f"{path} cannot hold these images as pictures: expected grey or RGB. "
+        f"Received: shape {shape}"
     )
 
 
@@ -114,7 +118,7 @@ def is_saved_set(folder: Path) -> bool:
 def check_form(form: SaveFormat, shape: tuple[int, ...], path: str) -> None:
     """Raise FgsmError for images that the form cannot hold."""
     if form == "png":
-        _as_picture(shape, path)
+        as_picture(shape, path)
 
 
 def read_folder(folder: Path) -> tuple[Any, About, None]:

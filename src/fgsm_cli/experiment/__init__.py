@@ -9,6 +9,7 @@ from .auditing import audit
 from .commands import COMMANDS, Record
 from .folders import output_folder, write_run
 from .judging import attack, evaluate
+from .showing import show
 from .tracing import curve
 from .training import train
 from .transferring import transfer
@@ -23,6 +24,7 @@ __all__ = [
     "curve",
     "evaluate",
     "output_folder",
+    "show",
     "train",
     "transfer",
     "write_run",

@@ -81,8 +81,16 @@ def check_target(path: str, form: SaveFormat, inputs: Sequence[str]) -> None:
 def check_apart(flag: str, path: str, inputs: Sequence[str]) -> None:
     """Raise FgsmError if a target is an input, lies in one or holds one."""
     for one in inputs:
-        if Path(one).exists() and (within(path, one) or within(one, path)):
+        if one and Path(one).exists() and (within(path, one) or within(one, path)):
             raise FgsmError(f"{flag} must not overwrite an input. Received: {path}")
+
+
+def check_figure(flag: str, path: str, inputs: Sequence[str]) -> None:
+    """Refuse, before the work, a figure that could not be written after it."""
+    check_apart(flag, path, inputs)
+    if Path(path).is_dir():
+        raise FgsmError(f"{flag} must name a file. Received: the folder {path}")
+    make_folder(Path(path).parent)
 
 
 def _config_text(sections: Mapping[str, Options]) -> str:

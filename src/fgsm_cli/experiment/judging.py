@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..config import AttackOptions, EvalOptions
-from ..data import ImageSet, Split, is_named, load_images
+from ..data import ImageSet
 from ..distribution import crew_of
 from ..evaluation import (
     UNWRITTEN,
@@ -20,12 +19,13 @@ from ..evaluation import (
     judge_examples,
     open_journal,
 )
-from ..examples import check_form, load_examples, made_from, room, save_examples
+from ..examples import check_form, load_examples, room, save_examples
 from ..files import sha256
 from ..models import Classifier
-from ..results import Judgement, OverSeeds, Source, versions
-from .folders import check_target, output_folder, write, write_outcomes
-from .sources import data_source, model_source
+from ..results import Gallery, Judgement, OverSeeds, Source, versions
+from .folders import check_figure, check_target, output_folder, write, write_outcomes
+from .showing import drawn, gallery_of, keeper, of_set, shown_of
+from .sources import clean_source, data_source, model_source
 from .subject import check_known, classifier_of, doubts, subject
 from .watch import Watch
 
@@ -36,14 +36,19 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
     [[only]], target = options.contests(), options.target_set
     if target:
         check_target(*target, (options.model, options.data))
+    if options.images:
+        check_figure("--images", options.images, (options.model, options.data))
     classifier, images = subject(options, watch)
     if target:
         check_form(target[1], images.shape, target[0])
     kept = room(images.images.shape, target[0]) if target else None
     crew = crew_of(options.devices, options.cluster)
-    keeps = bool(crew.chiefs({"keeps": np.array(target is not None)})["keeps"])
+    wants = target is not None or options.shown > 0
+    keeps = bool(crew.chiefs({"keeps": np.array(wants)})["keeps"])
+    first, keep_first = keeper(options.contests(), images, options.shown)
 
-    def keep(_: int, indices: Any, x_adv: Any) -> None:
+    def keep(position: int, indices: Any, x_adv: Any) -> None:
+        keep_first(position, indices, x_adv)
         if kept is not None:
             kept[indices] = x_adv
 
@@ -65,6 +70,9 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
         files=(target[0],) if target else (),
         saved=saved,
     )
+    if options.shown:
+        shown = gallery_of(classifier, images, options.contests(), first)
+        record = _with_images(record, shown, options)
     if folder:
         write_outcomes(folder, judged)
         write(folder, {"attack": options}, record.as_dict())
@@ -85,6 +93,14 @@ def _journal(options: AttackOptions, classifier: Classifier, images: ImageSet) -
         "versions": versions(),
     }
     return open_journal(options.shards, asked)
+
+
+def _with_images(
+    record: Judgement, shown: Gallery, options: AttackOptions | EvalOptions
+) -> Judgement:
+    """The judgement and images of it: in a file if one is named, to be shown if that is asked."""
+    files = drawn(shown, options.images).files
+    return replace(record, files=(*record.files, *files), gallery=shown if options.show else None)
 
 
 def _record(
@@ -166,12 +182,18 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
     """Judge a model under attacks at several epsilons, or on a saved adversarial set."""
     inputs = (options.model, options.data, options.examples or "")
     folder = output_folder(options.output, "eval", inputs)
+    if options.images:
+        check_figure("--images", options.images, inputs)
     if options.examples:
         record = _evaluate_examples(options, options.examples, watch)
     else:
         classifier, images = subject(options, watch)
-        judged = _judged(options, classifier, images, watch)
+        first, keep = keeper(options.contests(), images, options.shown)
+        judged = _judged(options, classifier, images, watch, keep if options.shown else None)
         record = _record("eval", options, classifier, images, judged)
+        if options.shown:
+            shown = gallery_of(classifier, images, options.contests(), first)
+            record = _with_images(record, shown, options)
         if folder:
             write_outcomes(folder, judged)
     if folder:
@@ -180,7 +202,7 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
 
 
 def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgement:
-    examples = load_examples(path, _clean_source(path, options), options.limit)
+    examples = load_examples(path, clean_source(path, options), options.limit)
     classifier = classifier_of(options, watch)
     classifier.check(examples.images.shape[1:])
     check_known(classifier, examples.labels, path)
@@ -194,7 +216,7 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
         progress=watch.progress,
         crew=crew,
     )
-    return Judgement(
+    record = Judgement(
         command="eval",
         model=model_source(classifier),
         data=Source(path, sha256(path), f"{len(examples):,} adversarial images"),
@@ -204,22 +226,6 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
         warnings=classifier.notes,
         fail_under=options.fail_under,
     )
-
-
-def _clean_source(path: str, options: EvalOptions) -> ImageSet | None:
-    """The whole image set that a saved set was made from: --data if given, else what it names."""
-    default = EvalOptions()
-    data, (named, split) = options.data, made_from(path)
-    if data == default.data and named and (is_named(named) or Path(named).exists()):
-        data = named
-    elif data == default.data and named not in ("", data):
-        return None
-    half: Split = "train" if "train" in (options.split, split) else "test"
-    images = load_images(
-        data, half, reading=replace(options.reading(), offset=0, balanced=False, only=())
-    )
-    if options.only and images.labels is not None:  # its labels were counted anew
-        anew = np.full(images.labels.max() + 1, -1)
-        anew[list(options.only)] = np.arange(len(options.only))
-        images = replace(images, labels=anew[images.labels])
-    return images
+    if options.shown:
+        record = _with_images(record, of_set(shown_of(options, path), classifier), options)
+    return record

@@ -1,15 +1,13 @@
 """``fgsm transfer``."""
 
-from pathlib import Path
-
 from ..config import TransferOptions
 from ..distribution import crew_of
 from ..errors import FgsmError
-from ..files import make_folder, same_file
+from ..files import same_file
 from ..plots import heat_map
 from ..results import Crossing, Transfer
 from ..transfer import ENSEMBLE, ensemble, transfer_matrix
-from .folders import check_apart, output_folder, write
+from .folders import check_figure, output_folder, write
 from .sources import data_source, model_source
 from .subject import check_fit, loaded, read_images
 from .watch import Watch
@@ -26,10 +24,7 @@ def transfer(options: TransferOptions, watch: Watch) -> Transfer:
         *([str(folder / PLOT_FILE)] if folder else ()),
     ]
     for plot in plots:
-        check_apart("--plot", plot, inputs)
-        if Path(plot).is_dir():
-            raise FgsmError(f"--plot must name a file. Received: the folder {plot}")
-        make_folder(Path(plot).parent)
+        check_figure("--plot", plot, inputs)
     for place, path in enumerate(options.models):
         for other in options.models[:place]:
             if same_file(path, other):

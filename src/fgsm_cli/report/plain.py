@@ -4,13 +4,22 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any
 
-from ..results import Audit, Comparison, Curve, Judgement, Reproduction, Transfer, Verification
+from ..results import (
+    Audit,
+    Comparison,
+    Curve,
+    Gallery,
+    Judgement,
+    Reproduction,
+    Transfer,
+    Verification,
+)
 from .views import Shown
 
-Listing = Comparison | Verification | Audit | Transfer | Reproduction
+Listing = Comparison | Verification | Audit | Transfer | Reproduction | Gallery
 Named = Sequence[tuple[str, Shown]]
 
 CSV_COLUMNS = (
@@ -57,10 +66,9 @@ def as_csv(records: Named) -> str:
     [(_, only)] = records if len(records) == 1 else [("", None)]
     if isinstance(only, Listing):
         listed = _listed(only)
-        columns = [field.name for field in fields(listed[0])]
-        plain = csv.DictWriter(text, columns, lineterminator="\n")
+        plain = csv.DictWriter(text, list(listed[0]), lineterminator="\n")
         plain.writeheader()
-        plain.writerows(asdict(one) for one in listed)
+        plain.writerows(listed)
         return text.getvalue()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
@@ -81,14 +89,23 @@ def as_csv(records: Named) -> str:
     return text.getvalue()
 
 
-def _listed(record: Listing) -> Sequence[Any]:
-    if isinstance(record, Comparison):
-        return record.pairs
-    if isinstance(record, Transfer):
-        return record.crossings
-    if isinstance(record, Reproduction):
-        return record.figures
-    return record.checks if isinstance(record, Verification) else record.findings
+def _listed(record: Listing) -> list[dict[str, Any]]:
+    """What a record lists, each as a flat document."""
+    if isinstance(record, Gallery):
+        return list(record.rows())
+    listed: Sequence[Any] = ()
+    match record:
+        case Comparison():
+            listed = record.pairs
+        case Transfer():
+            listed = record.crossings
+        case Reproduction():
+            listed = record.figures
+        case Verification():
+            listed = record.checks
+        case Audit():
+            listed = record.findings
+    return [asdict(one) for one in listed]
 
 
 def _lines(record: Shown) -> list[dict[str, Any]]:

@@ -2,15 +2,19 @@
 
 from typing import Any
 
-from ..results import Judgement
+from ..results import Gallery, Judgement
+from .gallery import Graphics, can_draw, draw
 from .views import VIEWS, Shown
 
 # Below so many columns the table does without what it can spare.
 ROOMY = 60
 
 
-def print_table(record: Shown, console: Any) -> None:
-    """The record for people, on a rich console; nothing in it is cut off, however narrow."""
+def print_table(record: Shown, console: Any, graphics: Graphics = "auto") -> None:
+    """The record for people, on a rich console; nothing in it is cut off, however narrow.
+
+    graphics: how images are drawn, where there are any.
+    """
     from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
@@ -31,17 +35,23 @@ def print_table(record: Shown, console: Any) -> None:
         table.add_column(name, justify="left" if words else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    needed = Measurement.get(console, console.options.update_width(1000), table).maximum
-    console.width = max(console.width, needed)
     console.print()
-    console.print(table)
-    console.print()
-    for sentence in view.sentences:
-        say(sentence)
+    if isinstance(record, Gallery) and can_draw(console, graphics):
+        draw(record, console, graphics)
+    else:
+        needed = Measurement.get(console, console.options.update_width(1000), table).maximum
+        console.width = max(console.width, needed)
+        console.print(table)
+        console.print()
+        for sentence in view.sentences:
+            say(sentence)
     for warning in warnings_of(record):
         say(f"Warning: {warning}{'' if warning.endswith('?') else '.'}", "yellow")
     for file in getattr(record, "files", ()):
         say(f"Saved: {file}", "dim")
+    if isinstance(record, Judgement) and record.gallery:
+        console.print()
+        print_table(record.gallery, console, graphics)
 
 
 def warnings_of(record: Shown) -> list[str]:

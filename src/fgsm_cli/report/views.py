@@ -9,6 +9,7 @@ from ..results import (
     Audit,
     Comparison,
     Curve,
+    Gallery,
     Judgement,
     Reproduction,
     Training,
@@ -16,11 +17,12 @@ from ..results import (
     Verification,
     rate,
 )
+from .gallery import gallery_view
 from .judgement import judgement_view
 from .text import count, counts, interval, percent, short
 from .view import View
 
-Shown = Record | Comparison | Verification | Reproduction
+Shown = Record | Comparison | Verification | Reproduction | Gallery
 
 
 def training_view(record: Training) -> View:
@@ -227,6 +229,7 @@ VIEWS: Mapping[type[Any], Callable[[Any], View]] = {
     Verification: verification_view,
     Transfer: transfer_view,
     Reproduction: reproduction_view,
+    Gallery: gallery_view,
 }
 
 

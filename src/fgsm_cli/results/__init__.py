@@ -8,6 +8,7 @@ from .audit import Audit, Finding, Verdict
 from .comparison import Check, Comparison, Pair, Verification
 from .counts import ModelSource, Source, rate, versions, wilson_interval
 from .curve import QUANTILES, Curve
+from .gallery import Answer, Exhibit, Gallery, Moved
 from .judgement import AttackResult, GradientHealth, Judgement, OverSeeds, Worst
 from .reproduction import Figure, Reproduced, Reproduction
 from .training import Epoch, Probe, Training
@@ -15,6 +16,7 @@ from .transfer import Crossing, Transfer
 
 __all__ = [
     "QUANTILES",
+    "Answer",
     "AttackResult",
     "Audit",
     "Check",
@@ -22,11 +24,14 @@ __all__ = [
     "Crossing",
     "Curve",
     "Epoch",
+    "Exhibit",
     "Figure",
     "Finding",
+    "Gallery",
     "GradientHealth",
     "Judgement",
     "ModelSource",
+    "Moved",
     "OverSeeds",
     "Pair",
     "Probe",

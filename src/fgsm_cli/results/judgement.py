@@ -7,6 +7,7 @@ from typing import Any
 
 from ..family import Attack
 from .counts import ModelSource, Source, rate, versions, wilson_interval
+from .gallery import Gallery
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,7 @@ class Judgement:
     """A model under one attack or several: what ``fgsm attack`` and ``fgsm eval`` find.
 
     saved: the adversarial set as it was read back from 8-bit files; None where none was written.
+    gallery: images to be shown along with the numbers.
     """
 
     command: str
@@ -198,6 +200,7 @@ class Judgement:
     fail_under: float | None
     files: tuple[str, ...] = ()
     saved: AttackResult | None = None
+    gallery: Gallery | None = None
 
     @property
     def passed(self) -> bool | None:
