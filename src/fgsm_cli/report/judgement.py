@@ -11,7 +11,15 @@ def judgement_view(record: Judgement) -> View:
     subject = f"{record.model} on {record.data.path}, {record.data.detail}"
     if record.command == "attack":
         [result] = record.results
-        return View(_title(result), subject, _two_rows(record, result), _of_one(record), spare=3)
+        counted = (record.clean_correct, result.adversarial_correct)
+        return View(
+            _title(result),
+            subject,
+            _two_rows(record, result),
+            _of_one(record),
+            spare=3,
+            bars=[(part, record.n) for part in counted],
+        )
     if all(result.adversarial_correct is None for result in record.results):
         told = "Changed: images that the model gives another class than before."
         return View("Answers under attack", subject, _a_row_each(record), (told,))
@@ -20,7 +28,15 @@ def judgement_view(record: Judgement) -> View:
         "of the accuracy.",
         *(sentence for result in record.results for sentence in _over_seeds(result)),
     )
-    return View("Accuracy under attack", subject, _a_row_each(record), sentences, spare=5)
+    right = [record.clean_correct, *(result.adversarial_correct for result in record.results)]
+    return View(
+        "Accuracy under attack",
+        subject,
+        _a_row_each(record),
+        sentences,
+        spare=5,
+        bars=[(part, record.n) for part in right],
+    )
 
 
 def _title(result: AttackResult) -> str:

@@ -12,6 +12,8 @@ class View:
 
     rows: the header first. spare: the column, by its place, that goes where there is no room.
     words: whether the columns hold words, set to the left, rather than numbers.
+    bars: for each row below the header the part and the whole that a bar shows, on a screen.
+    curve: shares from the left to the right, and what stands below the first and the last.
     """
 
     title: str
@@ -20,6 +22,8 @@ class View:
     sentences: tuple[str, ...] = ()
     words: bool = False
     spare: int | None = None
+    bars: Sequence[tuple[int | None, int]] = ()
+    curve: tuple[Sequence[float], tuple[str, str]] | None = None
 
     def narrowed(self) -> Rows:
         """The rows without the column that can be spared."""

@@ -58,6 +58,7 @@ def training_view(record: Training) -> View:
             ),
         ],
         tuple(sentences),
+        bars=[(part, whole) for _, part, whole in parts],
     )
 
 
@@ -88,6 +89,11 @@ def curve_view(record: Curve) -> View:
             f"The {kept[1]} {course}; {record.back:,} images turn back at a larger epsilon.",
         ),
         spare=3,
+        bars=[(part, record.n) for part in record.correct],
+        curve=(
+            [part / record.n for part in record.correct],
+            ("0", f"epsilon {record.epsilons[-1]:.4g}"),
+        ),
     )
 
 
