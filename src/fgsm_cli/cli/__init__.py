@@ -41,10 +41,12 @@ from ..config import (
 from ..errors import FgsmError, WorkerLostError
 from ..files import check_readable
 from .flags import command_class, keyword, once, signature
-from .screen import ReaderGoneError, complain, show, watched, write
+from .screen import Loudness, ReaderGoneError, complain, show, watched, write
 
 if TYPE_CHECKING:
     from ..experiment import Record
+
+Action = Callable[[dict[str, Any], Loudness], int]
 
 DONE, GATE_FAILED, BAD_INPUT, INTERRUPTED, BROKEN_PIPE, BUG = 0, 1, 2, 130, 141, 70
 WORKER_LOST = 138  # from 128 on, schedulers take a failure for one worth another try
@@ -115,16 +117,37 @@ CONFIG = keyword(
 )
 
 
-def _register(
-    name: str, options: type[Options], action: Callable[..., int], *more: inspect.Parameter
-) -> None:
+QUIET = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="No notes and no progress.", rich_help_panel="Output"),
+]
+VERBOSE = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        help="How long each stage took, and what the libraries have to say.",
+        rich_help_panel="Output",
+    ),
+]
+
+
+def _loudness(quiet: bool, verbose: bool) -> Loudness:
+    if quiet and verbose:
+        raise FgsmError("--quiet and --verbose exclude each other; expected only one")
+    return "quiet" if quiet else "verbose" if verbose else "usual"
+
+
+def _register(name: str, options: type[Options], action: Action, *more: inspect.Parameter) -> None:
     """Make ``fgsm name`` of an action that takes what its user gave."""
 
     def command(**values: Any) -> int:
+        loudness = _loudness(bool(values.pop("quiet")), bool(values.pop("verbose")))
         given = {key.rstrip("_"): value for key, value in values.items() if value not in (None, [])}
-        return action(once(options, given))
+        return action(once(options, given), loudness)
 
-    command.__signature__ = signature(options, *more)  # type: ignore[attr-defined]
+    loud = (keyword("quiet", QUIET), keyword("verbose", VERBOSE))
+    command.__signature__ = signature(options, *more, *loud)  # type: ignore[attr-defined]
     command.__annotations__ = {
         parameter.name: parameter.annotation
         for parameter in command.__signature__.parameters.values()  # type: ignore[attr-defined]
@@ -164,13 +187,13 @@ def _check_files(options: Any) -> None:
             check_readable(path, what)
 
 
-def _single(name: str) -> Callable[[dict[str, Any]], int]:
+def _single(name: str) -> Action:
     """The action of a command that is one section: train, attack, eval."""
 
-    def action(given: dict[str, Any]) -> int:
+    def action(given: dict[str, Any], loudness: Loudness) -> int:
         options = _options(name, given)
         _check_files(options)
-        with watched() as watch:
+        with watched(loudness) as watch:
             from .. import experiment
 
             record = experiment.COMMANDS[name](options, watch)
@@ -182,14 +205,14 @@ def _single(name: str) -> Callable[[dict[str, Any]], int]:
     return action
 
 
-def _show(given: dict[str, Any]) -> int:
+def _show(given: dict[str, Any], loudness: Loudness) -> int:
     options = build(
         ShowOptions, given, {key: "SET" if key == "set" else flag(key) for key in given}
     )
     if options.set:
         check_readable(options.set, "adversarial set")
     _check_files(options)
-    with watched() as watch:
+    with watched(loudness) as watch:
         from .. import experiment
 
         record = experiment.show(options, watch)
@@ -197,7 +220,7 @@ def _show(given: dict[str, Any]) -> int:
     return DONE
 
 
-def _run(given: dict[str, Any]) -> int:
+def _run(given: dict[str, Any], loudness: Loudness) -> int:
     file, config = given.pop("file", None), given.pop("config", None)
     if (file is None) == (config is None):
         raise FgsmError(
@@ -213,7 +236,9 @@ def _run(given: dict[str, Any]) -> int:
         raise FgsmError(f"{path} has nothing to run; expected train, attack or eval")
     records: list[tuple[str, Record]] = []
     for name, section_options in resolved.items():
-        with watched() as watch:  # one a section: its bar is gone before its result is shown
+        with watched(
+            loudness
+        ) as watch:  # one a section: its bar is gone before its result is shown
             from .. import experiment
 
             speaks = _speaks(section_options)
@@ -286,10 +311,12 @@ def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="Output folder of attack or eval.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another, of the same images.")],
     format: Format = "table",
+    quiet: QUIET = False,
+    verbose: VERBOSE = False,
 ) -> int:
     """Compare two runs on the same images."""
     options = build(Options, {"format": format}, {"format": "--format"})
-    with watched():
+    with watched(_loudness(quiet, verbose)):
         from .. import comparison
 
         record = comparison.compare(check_text(a, "A"), check_text(b, "B"))
@@ -301,10 +328,12 @@ def compare(
 def verify(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Output folder of any command.")],
     format: Format = "table",
+    quiet: QUIET = False,
+    verbose: VERBOSE = False,
 ) -> int:
     """Check a finished run against its own config.yaml."""
     options = build(Options, {"format": format}, {"format": "--format"})
-    with watched() as watch:
+    with watched(_loudness(quiet, verbose)) as watch:
         from .. import comparison
 
         record = comparison.verify(check_text(folder, "DIR"), watch)
@@ -325,10 +354,12 @@ def reproduce(
         str, typer.Option("--output", "-o", metavar="DIR", help="Folder, with one for each.")
     ] = "runs/papers",
     format: Format = "table",
+    quiet: QUIET = False,
+    verbose: VERBOSE = False,
 ) -> int:
     """Reproduce published figures; exit code 1 if one lies outside its range."""
     options = build(Options, {"format": format, "output": output}, {"format": "--format"})
-    with watched() as watch:
+    with watched(_loudness(quiet, verbose)) as watch:
         from .. import reproduction
 
         chosen = reproduction.names() if everything else (experiments or reproduction.QUICK)

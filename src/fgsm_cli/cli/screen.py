@@ -3,19 +3,24 @@
 import logging
 import os
 import sys
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..errors import FgsmError
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, Task
 
     from ..experiment import Watch
     from ..report import Graphics, Shown
+
+
+# quiet: nothing but complaints. verbose: how long each stage took, and what the libraries say.
+Loudness = Literal["quiet", "usual", "verbose"]
 
 
 class ReaderGoneError(Exception):
@@ -41,52 +46,75 @@ def _own_stderr() -> Iterator[Any]:
         yield file
 
 
-def _bar(screen: "Console") -> "Progress":
-    """A progress bar that is drawn only where a person watches."""
+def _bar(screen: "Console", loudness: Loudness) -> "Progress":
+    """A progress bar, its rate and the time left; drawn only where a person watches."""
     from rich.progress import (
         BarColumn,
         Progress,
+        ProgressColumn,
         TaskProgressColumn,
         TextColumn,
         TimeRemainingColumn,
     )
+    from rich.text import Text
+
+    class RateColumn(ProgressColumn):
+        def render(self, task: "Task") -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "", "dim")
 
     return Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=20),
         TaskProgressColumn(),
+        RateColumn(),
         TimeRemainingColumn(),
         TextColumn("{task.fields[detail]}", markup=False),
         console=screen,
         transient=True,
-        disable=not screen.is_terminal,
+        disable=loudness == "quiet" or not screen.is_terminal,
     )
 
 
 @contextmanager
-def watched() -> "Iterator[Watch]":
+def watched(loudness: Loudness = "usual") -> "Iterator[Watch]":
     """Notes and a progress bar on stderr; the bar only where a person watches."""
-    with _own_stderr() as file, _bar(console(stderr=True, file=file)) as bar:
+    with _own_stderr() as file, _bar(console(stderr=True, file=file), loudness) as bar:
         tasks: dict[str, Any] = {}
-
-        def progress(stage: str, done: int, total: int, detail: str) -> None:
-            if stage not in tasks:
-                tasks[stage] = bar.add_task(stage, detail="")
-            bar.update(tasks[stage], completed=done, total=total, detail=detail)
+        since = time.perf_counter()
 
         def note(text: str) -> None:
             from rich.text import Text
 
-            bar.console.print(Text(text, "dim"), soft_wrap=True)
+            if loudness != "quiet":
+                bar.console.print(Text(text, "dim"), soft_wrap=True)
 
-        waiting = bar.add_task("Loading TensorFlow", total=None, detail="")
+        def progress(stage: str, done: int, total: int, detail: str) -> None:
+            nonlocal since
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, detail="")
+            bar.update(tasks[stage], completed=done, total=total or None, detail=detail)
+            if done == total > 0:
+                bar.remove_task(tasks.pop(stage))
+                now = time.perf_counter()
+                if loudness == "verbose":
+                    note(_took(stage, done, now - since))
+                since = now
+
+        progress("Loading TensorFlow", 0, 0, "")
         with _without_matplotlib():
             from ..experiment import Watch
-        # A process of our own: what libraries have to say to programmers is not for its user.
-        warnings.simplefilter("ignore")
-        logging.getLogger("tensorflow").setLevel(logging.ERROR)
-        bar.remove_task(waiting)
+        progress("Loading TensorFlow", 1, 1, "")
+        if loudness != "verbose":
+            # A process of our own: what libraries tell programmers is not for its user.
+            warnings.simplefilter("ignore")
+            logging.getLogger("tensorflow").setLevel(logging.ERROR)
         yield Watch(note, progress)
+
+
+def _took(stage: str, done: int, seconds: float) -> str:
+    """How long a stage took, and how many it did a second where it counted."""
+    rate = f", {done:,} at {done / seconds:,.0f}/s" if done > 1 and seconds else ""
+    return f"{stage}: {seconds:.2f} s{rate}"
 
 
 @contextmanager

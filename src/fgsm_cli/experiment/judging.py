@@ -56,7 +56,8 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
     judged = _judged(options, classifier, images, watch, keep if keeps else None, journal)
     saved = None
     if target:
-        save_examples(*target, kept, images, only, classifier.sha256)
+        with watch.busy("Saving the adversarial set"):
+            save_examples(*target, kept, images, only, classifier.sha256)
         if target[1] == "png" and images.labels is not None:
             again = load_examples(target[0], None)
             saved = judge_examples(

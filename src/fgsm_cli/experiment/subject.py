@@ -25,7 +25,8 @@ from .watch import Watch
 
 def subject(options: ModelOptions, watch: Watch) -> tuple[Classifier, ImageSet]:
     """The model and the test images, found to fit each other."""
-    images = read_images(options)
+    with watch.busy("Reading the images"):
+        images = read_images(options)
     classifier = classifier_of(options, watch)
     check_fit(classifier, images)
     crew = crew_of(options.devices, options.cluster)
@@ -76,7 +77,8 @@ def classifier_of(options: ModelOptions, watch: Watch) -> Classifier:
             f"No model at {options.model} yet: training the default one (seed {default.seed})."
         )
         train(default, watch)
-    return loaded(options.model, options)
+    with watch.busy("Loading the model"):
+        return loaded(options.model, options)
 
 
 def loaded(path: str, options: LoadingOptions) -> Classifier:

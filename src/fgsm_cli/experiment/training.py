@@ -49,7 +49,8 @@ def train(options: TrainOptions, watch: Watch) -> Training:
                 f"{RESULTS_FILE} beside it; expected another --output, or --retrain to replace it"
             )
         watch.note(f"Replacing {folder / MODEL_FILE}.")
-    images = load_images(options.data, "train", options.limit, options.reading())
+    with watch.busy("Reading the training images"):
+        images = load_images(options.data, "train", options.limit, options.reading())
     _check_trainable(images, test)
     if crew.size > 1:
         crew.check_agreement(training_images=images.digest(), test_images=test.digest())

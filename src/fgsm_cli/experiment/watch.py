@@ -1,6 +1,7 @@
 """Who is told what goes on while a command runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,3 +18,10 @@ class Watch:
 
     note: Callable[[str], None] = silent
     progress: Progress = silent
+
+    @contextmanager
+    def busy(self, stage: str) -> Iterator[None]:
+        """Tell that something is going on of which it is not known how long it will last."""
+        self.progress(stage, 0, 0, "")
+        yield
+        self.progress(stage, 1, 1, "")
