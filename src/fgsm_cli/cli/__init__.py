@@ -11,7 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
@@ -23,6 +23,7 @@ from ..config import (
     AuditOptions,
     CurveOptions,
     EvalOptions,
+    Format,
     Options,
     RunOptions,
     ShowOptions,
@@ -300,9 +301,14 @@ _register(
 )
 
 
-Format = Annotated[
+FORMAT = Annotated[
     str,
-    typer.Option("--format", "-f", metavar="table|json|csv", help="How the result is printed."),
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="|".join(get_args(Format)),
+        help="How the result is printed.",
+    ),
 ]
 
 
@@ -310,7 +316,7 @@ Format = Annotated[
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="Output folder of attack or eval.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another, of the same images.")],
-    format: Format = "table",
+    format: FORMAT = "table",
     quiet: QUIET = False,
     verbose: VERBOSE = False,
 ) -> int:
@@ -327,7 +333,7 @@ def compare(
 @app.command(help="Compute a finished run anew: exit code 1 unless it agrees to the digit.")
 def verify(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Output folder of any command.")],
-    format: Format = "table",
+    format: FORMAT = "table",
     quiet: QUIET = False,
     verbose: VERBOSE = False,
 ) -> int:
@@ -353,7 +359,7 @@ def reproduce(
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Folder, with one for each.")
     ] = "runs/papers",
-    format: Format = "table",
+    format: FORMAT = "table",
     quiet: QUIET = False,
     verbose: VERBOSE = False,
 ) -> int:

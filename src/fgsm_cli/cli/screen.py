@@ -140,7 +140,7 @@ def show(
     document: Any,
     graphics: "Graphics" = "auto",
 ) -> None:
-    """Put records on stdout: tables, one JSON document, or one CSV."""
+    """Put records on stdout: tables, or one document of all."""
     from .. import report
 
     if format == "csv":  # which has no place for them
@@ -149,8 +149,8 @@ def show(
                 complain(f"Warning: {warning}.", "yellow")
     if format == "json":
         write(report.as_json(document))
-    elif format == "csv":
-        write(report.as_csv(records))
+    elif format in report.TEXTS:
+        write(report.TEXTS[format](records))
     else:
         with _told_if_lost():
             for _, record in records:

@@ -1,11 +1,11 @@
 """What every command takes, and what a whole run does."""
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
 from ..validation import Count, Ends, Seed, Skipped
-from .fields import Cluster, Devices, Labelled, Names, Text, option
+from .fields import Cluster, Devices, Format, Labelled, Names, Text, option
 
 if TYPE_CHECKING:
     from ..data.reading import Reading
@@ -25,9 +25,7 @@ class Options(BaseModel):
     limit: Count | None = option(
         None, "Use the first N test images only.", group="Data", short="-n"
     )
-    format: Literal["table", "json", "csv"] = option(
-        "table", "How the result is printed.", group="Output", short="-f"
-    )
+    format: Format = option("table", "How the result is printed.", group="Output", short="-f")
     output: Text | None = option(
         None, "Folder for config.yaml, results.json and what is made.", group="Output", short="-o"
     )

@@ -47,5 +47,7 @@ class ShowOptions(LoadingOptions):
         """Raise FgsmError for options that do not go together."""
         super().check()
         check_plot("--images", self.images)
+        if self.format == "junit":
+            raise FgsmError("--format junit has no case for an image; expected another format")
         if not self.set:
             raise FgsmError("fgsm show takes an adversarial set, such as adv.npz. Received: none")

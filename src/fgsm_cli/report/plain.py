@@ -22,6 +22,8 @@ from .views import Shown
 Listing = Comparison | Verification | Audit | Transfer | Reproduction | Gallery
 Named = Sequence[tuple[str, Shown]]
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 CSV_COLUMNS = (
     "command",
     "attack",
@@ -68,25 +70,35 @@ def as_csv(records: Named) -> str:
         listed = _listed(only)
         plain = csv.DictWriter(text, list(listed[0]), lineterminator="\n")
         plain.writeheader()
-        plain.writerows(listed)
+        plain.writerows(_harmless(one) for one in listed)
         return text.getvalue()
     writer = csv.DictWriter(text, CSV_COLUMNS, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for command, record in records:
         for document in _lines(record):
             settings = document.get("attack") or document.get("defence") or {}
-            writer.writerow(
-                {
-                    **document,
-                    **settings,
-                    **(document.get("over_seeds") or {}),
-                    "command": command,
-                    "attack": settings.get("name"),
-                    "model": document["model"]["path"],
-                    "data": "{path}: {detail}".format(**document["data"]),
-                }
-            )
+            row = {
+                **document,
+                **settings,
+                **(document.get("over_seeds") or {}),
+                "command": command,
+                "attack": settings.get("name"),
+                "model": document["model"]["path"],
+                "data": "{path}: {detail}".format(**document["data"]),
+            }
+            writer.writerow(_harmless(row))
     return text.getvalue()
+
+
+def _harmless(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The row with no text in it that a spreadsheet would take for a formula.
+
+    An apostrophe before it makes it text, as OWASP advises; numbers stay numbers.
+    """
+    return {
+        name: f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+        for name, value in row.items()
+    }
 
 
 def _listed(record: Listing) -> list[dict[str, Any]]:
