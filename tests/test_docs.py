@@ -76,7 +76,7 @@ def test_console_snippets_print_what_is_pasted(page, tmp_path):
 
 def test_every_command_is_in_the_readme():
     text = (ROOT / "README.md").read_text()
-    for command in (*SECTIONS, "compare", "verify", "schema"):
+    for command in (*SECTIONS, "compare", "verify", "schema", "show", "plot"):
         assert f"fgsm {command}" in text
     for command in ("make attack", "make test"):
         assert command in text

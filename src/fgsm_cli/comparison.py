@@ -6,8 +6,7 @@ verify("runs/a", Watch()).agrees        # whether config.yaml still gives result
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +25,9 @@ from .config import (
     read_experiment,
 )
 from .data import open_arrays
-from .errors import FgsmError, in_one_line
+from .errors import FgsmError
 from .experiment import COMMANDS, Watch
+from .finished import document_of, undamaged
 from .results import Check, Comparison, Pair, Verification
 
 # What a rerun cannot or need not repeat: where files went, and their bytes (which hold dates).
@@ -40,23 +40,12 @@ def compare(a: str, b: str) -> Comparison:
     Results are paired by attack, norm and epsilon; the clean answers are compared too.
     Raises FgsmError for folders without such results, or from different images.
     """
-    with _undamaged(a, b):
+    with undamaged(a, b):
         return _compared(a, b)
 
 
-@contextmanager
-def _undamaged(*folders: str) -> Iterator[None]:
-    """Tell of a folder whose files do not hold what a run writes."""
-    try:
-        yield
-    except FgsmError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
-        raise FgsmError(f"{' or '.join(folders)} is damaged: {in_one_line(error)}") from None
-
-
 def _compared(a: str, b: str) -> Comparison:
-    first, second = _document(a), _document(b)
+    first, second = document_of(a), document_of(b)
     for document, folder in ((first, a), (second, b)):
         if document.get("command") not in ("attack", "eval"):
             raise FgsmError(
@@ -135,19 +124,6 @@ def _outcomes(folder: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         return arrays["right"], arrays["still"]
 
 
-def _document(folder: str) -> dict[str, Any]:
-    path = Path(folder) / RESULTS_FILE
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FgsmError(f"{folder} is no finished run: {path}: {error.strerror}") from None
-    except ValueError:
-        raise FgsmError(f"{path} is damaged: not a JSON document") from None
-    if not isinstance(document, dict):
-        raise FgsmError(f"{path} is damaged: not the results of a run")
-    return document
-
-
 def _differences(what: str, recorded: Any, found: Any) -> list[Check]:
     """One check where both agree; else one for each value inside that does not."""
     if recorded == found:
@@ -173,12 +149,12 @@ def verify(folder: str, watch: Watch) -> Verification:
     fresh run that writes nowhere near the old one. Other versions of the libraries are told.
     Raises FgsmError for a folder that holds no finished run.
     """
-    with _undamaged(folder):
+    with undamaged(folder):
         return _verified(folder, watch)
 
 
 def _verified(folder: str, watch: Watch) -> Verification:
-    document = _document(folder)
+    document = document_of(folder)
     sections = read_experiment(str(Path(folder) / CONFIG_FILE))
     if not [name for name in sections if name != "run"]:
         raise FgsmError(f"{folder} holds nothing to verify: its {CONFIG_FILE} has no section")

@@ -1,19 +1,23 @@
 """Plots for papers: a record as a figure in a file.
 
 heat_map(record, "transfer.svg")
+curves(lines, "curve.pdf")
 grid(gallery, "grid.png")
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .files import whole_file
 from .images import levels, stretched
-from .results import Answer, Gallery, Transfer
+from .results import Answer, Gallery, Line, Transfer
 
 # Cells darker than this carry white numbers.
 _DARK = 0.5
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+STYLES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "x", "P", "*", "<")
 
 
 def heat_map(record: Transfer, path: str) -> None:
@@ -46,6 +50,45 @@ def heat_map(record: Transfer, path: str) -> None:
                 axes.text(column, row, f"{100 * share:.1f}", ha="center", va="center", color=colour)
         figure.colorbar(image, format=lambda share, _: f"{100 * share:.0f} %")
         _write(figure, path)
+
+
+def curves(lines: Sequence[Line], path: str) -> None:
+    """Accuracies over epsilon with their 95 % intervals, one line a model and attack.
+
+    As wide as a column of a paper. Lines differ in colour (Okabe and Ito 2008, told apart by the
+    colour-blind), in style and in marker, so that they can be told apart in grey.
+    path and errors as in ``heat_map``.
+    """
+    with _figures() as figure_class:
+        figure = figure_class(figsize=(3.4, 2.6), layout="constrained")
+        axes = figure.subplots()
+        for place, line in enumerate(lines):
+            epsilons = [point.epsilon for point in line.points]
+            look = {
+                "color": COLOURS[place % len(COLOURS)],
+                "linestyle": STYLES[place % len(STYLES)],
+                "marker": MARKERS[place % len(MARKERS)],
+                "markevery": max(1, len(epsilons) // 8),
+            }
+            shares = [100 * point.accuracy for point in line.points]
+            axes.plot(epsilons, shares, label=line.label, linewidth=1.2, markersize=4, **look)
+            low, high = ([100 * end for end in ends] for ends in _ends(line))
+            axes.fill_between(epsilons, low, high, color=look["color"], alpha=0.2, linewidth=0)
+        axes.set_xlabel(f"epsilon ({lines[0].norm.capitalize()})", fontsize=8)
+        axes.set_ylabel("accuracy (%)", fontsize=8)
+        axes.set_ylim(0, 100)
+        axes.set_xlim(left=0)
+        axes.tick_params(labelsize=7)
+        axes.grid(linewidth=0.3, alpha=0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+        if len(lines) > 1:
+            for text in axes.legend(fontsize=6, frameon=False).get_texts():
+                text.set_parse_math(False)
+        _write(figure, path)
+
+
+def _ends(line: Line) -> tuple[list[float], list[float]]:
+    return [point.low for point in line.points], [point.high for point in line.points]
 
 
 def grid(gallery: Gallery, path: str) -> None:

@@ -30,6 +30,7 @@ from ..config import (
     TrainOptions,
     TransferOptions,
     build,
+    check_plot,
     check_text,
     command_of,
     experiment_schema,
@@ -327,6 +328,30 @@ def compare(
 
         record = comparison.compare(check_text(a, "A"), check_text(b, "B"))
     show([("compare", record)], options.format, record.as_dict())
+    return DONE
+
+
+@app.command(help="Accuracy over epsilon of several finished runs in one figure.")
+def plot(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="DIR ...", help="Output folders of attack, eval, curve.")
+    ],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="FILE", help="Figure (.svg, .pdf or .png)."),
+    ] = "curve.svg",
+    format: FORMAT = "table",
+    quiet: QUIET = False,
+    verbose: VERBOSE = False,
+) -> int:
+    """Draw finished runs."""
+    options = build(Options, {"format": format, "output": output}, {"format": "--format"})
+    check_plot("--output", str(options.output))
+    with watched(_loudness(quiet, verbose)):
+        from .. import finished
+
+        record = finished.plot([check_text(one, "DIR") for one in runs], str(options.output))
+    show([("plot", record)], options.format, record.as_dict())
     return DONE
 
 

@@ -44,7 +44,7 @@ from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions, Tra
 from .model import LoadingOptions, ModelOptions
 from .options import Options, RunOptions, SectionOptions
 from .sections import SECTIONS, build, keys
-from .showing import ShowOptions
+from .showing import ShowOptions, check_plot
 from .training import ARCHITECTURES, TrainOptions
 
 __all__ = [
@@ -78,6 +78,7 @@ __all__ = [
     "TrainOptions",
     "TransferOptions",
     "build",
+    "check_plot",
     "check_text",
     "command_of",
     "dump_experiment",

@@ -297,6 +297,17 @@ class CurveOptions(ModelOptions):
         None, "Norm of the ball. Default: the attack's own (fgm l2, others linf).", group="Attack"
     )
     loss: Loss | None = option(None, "Loss ascended. Default: the attack's own.", group="Attack")
+    plot: Text | None = option(None, "File for the curve (.svg, .pdf or .png).", group="Output")
+
+    @property
+    def need_of_labels(self) -> str | None:
+        """A plot of accuracies."""
+        return "--plot" if self.plot else None
+
+    def check(self) -> None:
+        """Raise FgsmError for a plot that cannot be written."""
+        super().check()
+        check_plot("--plot", self.plot)
 
     def direction(self) -> Attack:
         """The attack whose direction is followed, at the curve's end."""

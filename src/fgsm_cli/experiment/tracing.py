@@ -10,8 +10,9 @@ from ..curve import trace_curve
 from ..distribution import crew_of
 from ..evaluation import UNLABELLED, predicted
 from ..files import whole_file
-from ..results import QUANTILES, Curve
-from .folders import output_folder, write
+from ..plots import curves
+from ..results import QUANTILES, Curve, lines_of
+from .folders import check_figure, output_folder, write
 from .sources import data_source, model_source
 from .subject import subject
 from .watch import Watch
@@ -20,6 +21,8 @@ from .watch import Watch
 def curve(options: CurveOptions, watch: Watch) -> Curve:
     """Follow every image along its direction; keep where each one flips if asked to."""
     folder = output_folder(options.output, "curve", (options.model, options.data))
+    if options.plot:
+        check_figure("--plot", options.plot, (options.model, options.data))
     classifier, images = subject(options, watch)
     grid, labelled = options.grid(), images.labels is not None
     crew = crew_of(options.devices, options.cluster)
@@ -66,6 +69,9 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
             *_curve_warnings(zeros, len(images), labelled=labelled),
         ),
     )
+    if options.plot:
+        record = replace(record, files=(*record.files, options.plot))
+        curves(lines_of(record.as_dict(), record.attack.title), options.plot)
     if folder:
         write(folder, {"curve": options}, record.as_dict())
     return record

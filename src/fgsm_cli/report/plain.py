@@ -13,13 +13,14 @@ from ..results import (
     Curve,
     Gallery,
     Judgement,
+    Plot,
     Reproduction,
     Transfer,
     Verification,
 )
 from .views import Shown
 
-Listing = Comparison | Verification | Audit | Transfer | Reproduction | Gallery
+Listing = Comparison | Verification | Audit | Transfer | Reproduction | Gallery | Plot
 Named = Sequence[tuple[str, Shown]]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -105,6 +106,12 @@ def _listed(record: Listing) -> list[dict[str, Any]]:
     """What a record lists, each as a flat document."""
     if isinstance(record, Gallery):
         return list(record.rows())
+    if isinstance(record, Plot):
+        return [
+            {"line": line.label, "norm": line.norm, **asdict(point)}
+            for line in record.lines
+            for point in line.points
+        ]
     listed: Sequence[Any] = ()
     match record:
         case Comparison():

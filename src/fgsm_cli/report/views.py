@@ -11,6 +11,7 @@ from ..results import (
     Curve,
     Gallery,
     Judgement,
+    Plot,
     Reproduction,
     Training,
     Transfer,
@@ -22,7 +23,7 @@ from .judgement import judgement_view
 from .text import count, counts, interval, percent, short
 from .view import View
 
-Shown = Record | Comparison | Verification | Reproduction | Gallery
+Shown = Record | Comparison | Verification | Reproduction | Gallery | Plot
 
 
 def training_view(record: Training) -> View:
@@ -226,6 +227,28 @@ def reproduction_view(record: Reproduction) -> View:
     )
 
 
+def plot_view(record: Plot) -> View:
+    """The lines that were drawn, a row each."""
+    return View(
+        "Plot",
+        f"{len(record.lines)} lines",
+        [
+            ("line", "norm", "points", "clean", "last epsilon", "accuracy"),
+            *(
+                (
+                    line.label,
+                    line.norm,
+                    count(len(line.points)),
+                    percent(line.points[0].accuracy),
+                    f"{line.points[-1].epsilon:.4g}",
+                    percent(line.points[-1].accuracy),
+                )
+                for line in record.lines
+            ),
+        ],
+    )
+
+
 VIEWS: Mapping[type[Any], Callable[[Any], View]] = {
     Training: training_view,
     Judgement: judgement_view,
@@ -236,6 +259,7 @@ VIEWS: Mapping[type[Any], Callable[[Any], View]] = {
     Transfer: transfer_view,
     Reproduction: reproduction_view,
     Gallery: gallery_view,
+    Plot: plot_view,
 }
 
 

@@ -10,6 +10,7 @@ from .counts import ModelSource, Source, rate, versions, wilson_interval
 from .curve import QUANTILES, Curve
 from .gallery import Answer, Exhibit, Gallery, Moved
 from .judgement import AttackResult, GradientHealth, Judgement, OverSeeds, Worst
+from .lines import Line, Plot, Point, lines_of
 from .reproduction import Figure, Reproduced, Reproduction
 from .training import Epoch, Probe, Training
 from .transfer import Crossing, Transfer
@@ -30,10 +31,13 @@ __all__ = [
     "Gallery",
     "GradientHealth",
     "Judgement",
+    "Line",
     "ModelSource",
     "Moved",
     "OverSeeds",
     "Pair",
+    "Plot",
+    "Point",
     "Probe",
     "Reproduced",
     "Reproduction",
@@ -43,6 +47,7 @@ __all__ = [
     "Verdict",
     "Verification",
     "Worst",
+    "lines_of",
     "rate",
     "versions",
     "wilson_interval",
