@@ -308,6 +308,9 @@ FORMAT = Annotated[
         "--format",
         "-f",
         metavar="|".join(get_args(Format)),
+        autocompletion=lambda incomplete: [
+            one for one in get_args(Format) if one.startswith(incomplete)
+        ],
         help="How the result is printed.",
     ),
 ]

@@ -5,13 +5,13 @@ Values stay text on their way through typer: the field's own type reads them, as
 
 import inspect
 import keyword as reserved
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from ..config import Options, flag, keys
+from ..config import IMAGE_SETS, Options, flag, keys
 from ..errors import FgsmError
 from ..validation import expected
 
@@ -42,6 +42,7 @@ def _parameter(name: str, field: Any, schema: Mapping[str, Any]) -> inspect.Para
             show_default=False,
             metavar=_metavar(schema),
             rich_help_panel=field.json_schema_extra["group"],
+            autocompletion=_completion(name, schema),
         )
     return inspect.Parameter(
         f"{name}_" if reserved.iskeyword(name) else name,
@@ -49,6 +50,23 @@ def _parameter(name: str, field: Any, schema: Mapping[str, Any]) -> inspect.Para
         default=None,
         annotation=Annotated[annotation, declared],
     )
+
+
+def _completion(name: str, schema: Mapping[str, Any]) -> Callable[[str], list[str]]:
+    """What a shell offers for a flag: the names that it takes; without any, the shell's files."""
+    names = IMAGE_SETS if name == "data" else _choices(schema)
+
+    def complete(incomplete: str) -> list[str]:
+        return [one for one in names if one.startswith(incomplete)]
+
+    return complete
+
+
+def _choices(schema: Mapping[str, Any]) -> Sequence[str]:
+    """The words that a value may be, in a list or where it may also be something else."""
+    inner = [*schema.get("anyOf", ()), schema.get("items", {})]
+    own = [*schema.get("enum", ()), *([schema["const"]] if "const" in schema else [])]
+    return [*own, *(word for one in inner if one for word in _choices(one))]
 
 
 def once(options: type[Options], given: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,8 @@ CURVE_FILE = "curve.npz"
 CHECKPOINT_FILE = "checkpoint.npz"
 OUTCOMES_FILE = "outcomes.npz"
 SHARDS_FOLDER = "shards"
+# The image sets that have a name; the readers are in data/.
+IMAGE_SETS = ("mnist", "fashion-mnist", "cifar10", "cifar100")
 Format = Literal["table", "json", "csv", "markdown", "junit"]
 OutputKind = Literal["logits", "softmax", "log-softmax", "probabilities", "sigmoid", "logit"]
 
