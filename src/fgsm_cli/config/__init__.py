@@ -43,7 +43,7 @@ from .fields import (
 )
 from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions, TransferOptions
 from .model import LoadingOptions, ModelOptions
-from .options import Options, RunOptions, SectionOptions
+from .options import Options, RunOptions, SectionOptions, TrackedOptions
 from .sections import SECTIONS, build, keys
 from .showing import ShowOptions, check_plot
 from .training import ARCHITECTURES, TrainOptions
@@ -77,6 +77,7 @@ __all__ = [
     "SaveFormat",
     "SectionOptions",
     "ShowOptions",
+    "TrackedOptions",
     "TrainOptions",
     "TransferOptions",
     "build",

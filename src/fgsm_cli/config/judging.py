@@ -1,6 +1,7 @@
 """The options of the commands that try a model on images."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import FgsmError
@@ -20,7 +21,7 @@ from .fields import (
     option,
 )
 from .model import LoadingOptions, ModelOptions
-from .options import SectionOptions
+from .options import SectionOptions, TrackedOptions
 from .showing import check_plot
 
 _EPSILON = (
@@ -90,7 +91,7 @@ class _OneAttack(_Attacking):
     epsilon: Epsilon = option(0.1, f"{_EPSILON}.", group="Attack", short="-e")
 
 
-class _Judging(ModelOptions, _Attacking):
+class _Judging(ModelOptions, _Attacking, TrackedOptions):
     """What attack and eval share."""
 
     target: Target | None = option(
@@ -133,7 +134,7 @@ class _Judging(ModelOptions, _Attacking):
     @property
     def shown(self) -> int:
         """How many images are shown somewhere."""
-        return self.pictures if self.show or self.images else 0
+        return self.pictures if self.show or self.images or self.tensorboard else 0
 
     def check(self) -> None:
         """Raise FgsmError for images that cannot be shown where they are wanted."""
@@ -211,7 +212,7 @@ class AttackOptions(_Judging, _OneAttack):
     def what_is_found(self) -> dict[str, Any]:
         """The options that decide what is found of each image, as plain values."""
         shown = {"output", "save", "save_format", "format", "fail_under", "resume"}
-        shown |= {"devices", "cluster"}
+        shown |= {"devices", "cluster", "show", "images", "pictures", "tensorboard", "mlflow"}
         return {
             name: value for name, value in self.model_dump(mode="json").items() if name not in shown
         }
@@ -283,7 +284,7 @@ class EvalOptions(_Judging):
                 )
 
 
-class CurveOptions(ModelOptions):
+class CurveOptions(ModelOptions, TrackedOptions):
     """fgsm curve"""
 
     attack: DirectName = option(

@@ -120,6 +120,17 @@ class SectionOptions(Options):
         )
 
 
+class TrackedOptions(SectionOptions):
+    """What every section takes whose numbers other tools can be told."""
+
+    tensorboard: Text | None = option(
+        None, "Folder for an event file that TensorBoard reads.", group="Output"
+    )
+    mlflow: bool = option(
+        False, "Log options, numbers and files to MLflow, by default in mlruns.", group="Output"
+    )
+
+
 class RunOptions(Options):
     """fgsm run: what is set here rules every section of the file."""
 

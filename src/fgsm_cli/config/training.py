@@ -16,13 +16,13 @@ from ..validation import (
     Weight,
 )
 from .fields import DEFAULT_DIR, Text, Widths, flag, names_function, option
-from .options import SectionOptions
+from .options import TrackedOptions
 
 ARCHITECTURES = ("mlp", "softmax", "cnn")
 _ADVERSARIAL = "Adversarial training"
 
 
-class TrainOptions(SectionOptions):
+class TrainOptions(TrackedOptions):
     """fgsm train"""
 
     limit: Count | None = option(
@@ -175,6 +175,7 @@ class TrainOptions(SectionOptions):
     def what_is_learned(self) -> dict[str, Any]:
         """The options that decide the weights, as plain values."""
         shown = {"output", "format", "retrain", "resume", "devices", "cluster"}
+        shown |= {"tensorboard", "mlflow"}
         return {
             name: value for name, value in self.model_dump(mode="json").items() if name not in shown
         }

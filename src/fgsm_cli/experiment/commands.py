@@ -3,11 +3,14 @@
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
-from ..config import TrainOptions
+from ..config import TrackedOptions, TrainOptions
 from ..distribution import Crew, crew_of, lost_workers_told
+from ..files import make_folder
 from ..results import Audit, Curve, Judgement, Training, Transfer
+from ..tracking import check_installed, to_mlflow, to_tensorboard
 from .auditing import audit
 from .judging import attack, evaluate
 from .tracing import curve
@@ -45,19 +48,43 @@ def _own(options: Any, crew: Crew) -> Iterator[Any]:
         yield options
         return
     with tempfile.TemporaryDirectory() as nowhere:
-        own: dict[str, str | None] = {
-            name: None for name in ("output", "save", "plot") if hasattr(options, name)
-        }
+        written = ("output", "save", "plot", "images", "tensorboard")
+        own: dict[str, Any] = {name: None for name in written if hasattr(options, name)}
+        own |= {name: False for name in ("show", "mlflow") if hasattr(options, name)}
         if isinstance(options, TrainOptions):
             own["output"] = nowhere
         yield options.model_copy(update=own)
 
 
+def _tracked(name: str, command: Callable[[Any, Watch], Any]) -> Callable[[Any, Watch], Any]:
+    """A command that also tells TensorBoard and MLflow, where its user asks for that."""
+
+    def run(options: TrackedOptions, watch: Watch) -> Record:
+        if options.mlflow:
+            check_installed("mlflow")
+        if options.tensorboard:
+            check_installed("tensorboard")
+            make_folder(options.tensorboard)
+        record: Training | Judgement | Curve = command(options, watch)
+        if options.mlflow:
+            with watch.busy("Telling MLflow"):
+                to_mlflow(record, name, options)
+            watch.note("Logged to MLflow.")
+        if options.tensorboard:
+            to_tensorboard(record, name, options, options.tensorboard)
+            watch.note(f"To look at it: tensorboard --logdir {options.tensorboard}")
+            if isinstance(record, Judgement) and not getattr(options, "show", False):
+                return replace(record, gallery=None)
+        return record
+
+    return run
+
+
 _OF_ONE_WORKER: Mapping[str, Callable[[Any, Watch], Record]] = {
-    "train": train,
-    "attack": attack,
-    "eval": evaluate,
-    "curve": curve,
+    "train": _tracked("train", train),
+    "attack": _tracked("attack", attack),
+    "eval": _tracked("eval", evaluate),
+    "curve": _tracked("curve", curve),
     "audit": audit,
     "transfer": transfer,
 }

@@ -24,7 +24,7 @@ from ..files import sha256
 from ..models import Classifier
 from ..results import Gallery, Judgement, OverSeeds, Source, versions
 from .folders import check_figure, check_target, output_folder, write, write_outcomes
-from .showing import drawn, gallery_of, keeper, of_set, shown_of
+from .showing import drawn, gallery_of, how_many, keeper, of_set, shown_of
 from .sources import clean_source, data_source, model_source
 from .subject import check_known, classifier_of, doubts, subject
 from .watch import Watch
@@ -43,9 +43,9 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
         check_form(target[1], images.shape, target[0])
     kept = room(images.images.shape, target[0]) if target else None
     crew = crew_of(options.devices, options.cluster)
-    wants = target is not None or options.shown > 0
-    keeps = bool(crew.chiefs({"keeps": np.array(wants)})["keeps"])
-    first, keep_first = keeper(options.contests(), images, options.shown)
+    wanted = how_many(options, images.shape, images.name)
+    keeps = bool(crew.chiefs({"keeps": np.array(target is not None or wanted > 0)})["keeps"])
+    first, keep_first = keeper(options.contests(), images, wanted)
 
     def keep(position: int, indices: Any, x_adv: Any) -> None:
         keep_first(position, indices, x_adv)
@@ -71,7 +71,7 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
         files=(target[0],) if target else (),
         saved=saved,
     )
-    if options.shown:
+    if wanted:
         shown = gallery_of(classifier, images, options.contests(), first)
         record = _with_images(record, shown, options)
     if folder:
@@ -101,7 +101,11 @@ def _with_images(
 ) -> Judgement:
     """The judgement and images of it: in a file if one is named, to be shown if that is asked."""
     files = drawn(shown, options.images).files
-    return replace(record, files=(*record.files, *files), gallery=shown if options.show else None)
+    return replace(
+        record,
+        files=(*record.files, *files),
+        gallery=shown if options.show or options.tensorboard else None,
+    )
 
 
 def _record(
@@ -189,10 +193,13 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
         record = _evaluate_examples(options, options.examples, watch)
     else:
         classifier, images = subject(options, watch)
-        first, keep = keeper(options.contests(), images, options.shown)
-        judged = _judged(options, classifier, images, watch, keep if options.shown else None)
+        wanted = how_many(options, images.shape, images.name)
+        first, keep = keeper(options.contests(), images, wanted)
+        crew = crew_of(options.devices, options.cluster)
+        keeps = bool(crew.chiefs({"keeps": np.array(wanted > 0)})["keeps"])
+        judged = _judged(options, classifier, images, watch, keep if keeps else None)
         record = _record("eval", options, classifier, images, judged)
-        if options.shown:
+        if wanted:
             shown = gallery_of(classifier, images, options.contests(), first)
             record = _with_images(record, shown, options)
         if folder:
@@ -227,6 +234,6 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
         warnings=classifier.notes,
         fail_under=options.fail_under,
     )
-    if options.shown:
+    if how_many(options, examples.images.shape[1:], path):
         record = _with_images(record, of_set(shown_of(options, path), classifier), options)
     return record

@@ -110,6 +110,21 @@ def shown_of(options: AttackOptions | EvalOptions, path: str) -> ShowOptions:
     return build(ShowOptions, {**values, **given})
 
 
+def how_many(options: AttackOptions | EvalOptions, shape: tuple[int, ...], source: str) -> int:
+    """How many images are wanted; for TensorBoard alone none of what is no picture.
+
+    Raises FgsmError, before the work, for what is no picture and is to be shown.
+    """
+    if options.shown:
+        try:
+            as_picture(shape, source)
+        except FgsmError:
+            if options.show or options.images:
+                raise
+            return 0
+    return options.shown
+
+
 def keeper(contests: Sequence[Contest], images: ImageSet, count: int) -> tuple[Pixels, Keep]:
     """An array (contests, count, ...) and what fills it with the first adversarial images."""
     kept = np.zeros((len(contests), min(count, len(images)), *images.shape), np.float32)
@@ -125,7 +140,6 @@ def gallery_of(
     classifier: Classifier, images: ImageSet, contests: Sequence[Contest], kept: Pixels
 ) -> Gallery:
     """The first images before and after each contest, as ``keeper`` kept them."""
-    as_picture(images.shape, images.name)
     first = images.take(np.arange(kept.shape[1]))
     titles = [_title(contest) for contest in contests]
     return Gallery(
