@@ -8,8 +8,9 @@ Nothing here knows the screen: what goes on is told to a ``Watch``.
 from .auditing import audit
 from .commands import COMMANDS, Record
 from .folders import output_folder, write_run
-from .judging import attack, evaluate
+from .judging import attack, evaluate, judgement_of
 from .showing import show
+from .subject import loaded
 from .tracing import curve
 from .training import train
 from .transferring import transfer
@@ -23,6 +24,8 @@ __all__ = [
     "audit",
     "curve",
     "evaluate",
+    "judgement_of",
+    "loaded",
     "output_folder",
     "show",
     "train",

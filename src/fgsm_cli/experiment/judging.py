@@ -26,7 +26,7 @@ from ..results import Gallery, Judgement, OverSeeds, Source, versions
 from .folders import check_figure, check_target, output_folder, write, write_outcomes
 from .showing import drawn, gallery_of, how_many, keeper, of_set, shown_of
 from .sources import clean_source, data_source, model_source
-from .subject import check_known, classifier_of, doubts, subject
+from .subject import check_fit, check_known, classifier_of, doubts, subject
 from .watch import Watch
 
 
@@ -192,21 +192,33 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
     if options.examples:
         record = _evaluate_examples(options, options.examples, watch)
     else:
-        classifier, images = subject(options, watch)
-        wanted = how_many(options, images.shape, images.name)
-        first, keep = keeper(options.contests(), images, wanted)
-        crew = crew_of(options.devices, options.cluster)
-        keeps = bool(crew.chiefs({"keeps": np.array(wanted > 0)})["keeps"])
-        judged = _judged(options, classifier, images, watch, keep if keeps else None)
-        record = _record("eval", options, classifier, images, judged)
-        if wanted:
-            shown = gallery_of(classifier, images, options.contests(), first)
-            record = _with_images(record, shown, options)
+        record, judged = judgement_of("eval", options, *subject(options, watch), watch)
         if folder:
             write_outcomes(folder, judged)
     if folder:
         write(folder, {"eval": options}, record.as_dict())
     return record
+
+
+def judgement_of(
+    command: str,
+    options: AttackOptions | EvalOptions,
+    classifier: Classifier,
+    images: ImageSet,
+    watch: Watch,
+) -> tuple[Judgement, Judged]:
+    """The record of a model and images that are at hand, and what became of each image."""
+    check_fit(classifier, images)
+    wanted = how_many(options, images.shape, images.name)
+    first, keep = keeper(options.contests(), images, wanted)
+    crew = crew_of(options.devices, options.cluster)
+    keeps = bool(crew.chiefs({"keeps": np.array(wanted > 0)})["keeps"])
+    judged = _judged(options, classifier, images, watch, keep if keeps else None)
+    record = _record(command, options, classifier, images, judged)
+    if wanted:
+        shown = gallery_of(classifier, images, options.contests(), first)
+        record = _with_images(record, shown, options)
+    return record, judged
 
 
 def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgement:

@@ -9,6 +9,7 @@ Counts and rates come from the record; nothing is computed here but percentages 
 from collections.abc import Callable, Mapping, Sequence
 
 from .gallery import Graphics
+from .html import html
 from .junit import as_junit
 from .markdown import as_markdown
 from .plain import as_csv, as_json
@@ -23,6 +24,7 @@ __all__ = [
     "as_json",
     "as_junit",
     "as_markdown",
+    "html",
     "print_table",
     "warnings_of",
 ]
