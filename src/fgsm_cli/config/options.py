@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from ..errors import FgsmError
 from ..validation import Count, Ends, Seed, Skipped
-from .fields import Cluster, Devices, Labelled, Names, Text, option
+from .fields import REPORT_FILE, Cluster, Devices, Labelled, Names, Text, option
 
 if TYPE_CHECKING:
     from ..data.reading import Reading
@@ -29,8 +30,21 @@ class Options(BaseModel):
         None, "Folder for config.yaml, results.json and what is made.", group="Output", short="-o"
     )
 
+    report: Text | None = option(
+        None,
+        "File for the report, one HTML page. Default: report.html in --output, if that is given.",
+        group="Output",
+    )
+
+    @property
+    def report_file(self) -> str | None:
+        """Where the report goes; None if none is made."""
+        return self.report or (f"{self.output}/{REPORT_FILE}" if self.output else None)
+
     def check(self) -> None:
         """Raise FgsmError for options that do not go together."""
+        if self.report and not self.report.endswith((".html", ".htm")):
+            raise FgsmError(f"--report must name an .html file. Received: {self.report!r}")
 
 
 class SectionOptions(Options):

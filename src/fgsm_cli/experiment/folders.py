@@ -15,6 +15,7 @@ from ..config import (
     EXAMPLES_FILE,
     MODEL_FILE,
     OUTCOMES_FILE,
+    REPORT_FILE,
     RESULTS_FILE,
     Options,
     SaveFormat,
@@ -34,6 +35,7 @@ _WRITTEN = (
     CURVE_FILE,
     EXAMPLES_FILE,
     OUTCOMES_FILE,
+    REPORT_FILE,
 )
 
 
