@@ -176,13 +176,14 @@ Hung = Sequence[tuple[Group, int, float | None]]
 def _hung(traced: Traced, followed: Places, room: int, seed: int) -> Hung:
     """Which images hang in the gallery: group, place in the set, smallest epsilon."""
     smallest = np.where(np.isnan(traced.smallest), np.inf, traced.smallest)
-    right = np.flatnonzero(traced.right[0])
+    rng = np.random.default_rng(seed)  # among equals, such as those never turned, by lot
+    right = rng.permutation(np.flatnonzero(traced.right[0]))
     ordered = right[np.argsort(smallest[right], kind="stable")]
     shares = [(room + 2 - turn) // 3 for turn in range(3)]
     hardest = ordered[::-1][: shares[0]]
     easiest = ordered[: min(shares[1], len(ordered) - len(hardest))]
     others = np.setdiff1d(np.arange(len(followed)), [*hardest, *easiest])
-    drawn = np.random.default_rng(seed).permutation(others)[: shares[2]]
+    drawn = rng.permutation(others)[: shares[2]]
     groups: list[tuple[Group, Any]] = [("hardest", hardest), ("easiest", easiest)]
     groups.append(("random", np.sort(drawn)))
     return [

@@ -12,6 +12,7 @@ them; so ``1e-3``, ``"0.1"`` and ``8/255`` are numbers, ``no`` is a name where a
 expected, and both doors agree. No TensorFlow here.
 """
 
+from .command_line import command_line
 from .experiment_file import (
     command_of,
     dump_experiment,
@@ -77,6 +78,7 @@ __all__ = [
     "TransferOptions",
     "build",
     "check_text",
+    "command_line",
     "command_of",
     "dump_experiment",
     "experiment_schema",

@@ -44,8 +44,8 @@ class Judged:
 
     right: Flags
     still: Flags
-    answers: NDArray[np.int32]
-    given: NDArray[np.int32]
+    answers: NDArray[np.int64]
+    given: NDArray[np.int64]
     results: tuple[AttackResult, ...]
     warnings: tuple[str, ...]
     clean_correct: int | None
