@@ -168,7 +168,7 @@ def _single(name: str) -> Callable[[dict[str, Any]], int]:
     def action(given: dict[str, Any]) -> int:
         options = _options(name, given)
         _check_files(options)
-        with watched(wants_portrait=options.report_file is not None) as watch:
+        with watched(wants_portrait=bool(options.reports)) as watch:
             record = _recorded(name, options, watch)
         if not _speaks(options):
             return _gate([record], told=False)
@@ -194,12 +194,9 @@ def _check_report(options: Any, inputs: Sequence[str] = ()) -> None:
     from ..files import make_folder
 
     named = (getattr(options, name, None) for name in ("model", "data", "examples"))
-    if page := options.report_file:
-        check_apart(
-            "--report",
-            page,
-            [*(one for one in named if one), *getattr(options, "models", ()), *inputs],
-        )
+    inputs = [*(one for one in named if one), *getattr(options, "models", ()), *inputs]
+    for page in options.reports:
+        check_apart("--report", page, inputs)
         if Path(page).is_dir():
             raise FgsmError(f"--report must name a file. Received: the folder {page}")
         make_folder(Path(page).parent)
@@ -212,12 +209,12 @@ def _report(
     run: Options | None = None,
 ) -> None:
     """Write the report that the options ask for, if they ask for one."""
-    if page := options.report_file:
+    if options.reports:
         from ..report import write_report
 
-        write_report(page, told, document, run)
-        if options.report:
-            complain(f"Report: {page}", "dim")
+        write_report(options.reports, told, document, run)
+    if options.report:
+        complain(f"Report: {options.report}", "dim")
 
 
 def _run(given: dict[str, Any]) -> int:
@@ -236,7 +233,7 @@ def _run(given: dict[str, Any]) -> int:
         raise FgsmError(f"{path} has nothing to run; expected train, attack or eval")
     records: list[tuple[str, Record]] = []
     for name, section_options in resolved.items():
-        wanted = (options.report_file or section_options.report_file) is not None
+        wanted = bool(options.reports or section_options.reports)
         # One a section: its bar is gone before its result is shown.
         with watched(wants_portrait=wanted) as watch:
             from .. import experiment

@@ -32,5 +32,5 @@ def command_line(command: str, options: Options) -> str:
 
 def _given(name: str, value: Any) -> list[str]:
     """A flag and its value, held together where the value would look like a flag."""
-    text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+    text = ",".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
     return [f"{name}={text}"] if text.startswith("-") else [name, text]

@@ -32,14 +32,15 @@ class Options(BaseModel):
 
     report: Text | None = option(
         None,
-        "File for the report, one HTML page. Default: report.html in --output, if that is given.",
+        "File for the report, one HTML page; --output holds a report.html anyway.",
         group="Output",
     )
 
     @property
-    def report_file(self) -> str | None:
-        """Where the report goes; None if none is made."""
-        return self.report or (f"{self.output}/{REPORT_FILE}" if self.output else None)
+    def reports(self) -> tuple[str, ...]:
+        """Where the report goes; nowhere if none is asked for."""
+        kept = f"{self.output}/{REPORT_FILE}" if self.output else None
+        return tuple(path for path in (self.report, kept) if path)
 
     def check(self) -> None:
         """Raise FgsmError for options that do not go together."""

@@ -193,7 +193,7 @@ def _judged(record: Judgement) -> list[Series]:
             found.setdefault(
                 attack.row.title if isinstance(attack, Attack) else "Worst of all", []
             ).append(result)
-    series = []
+    series: list[Series] = []
     for name, results in found.items():
         ordered = sorted(results, key=lambda one: one.attack.epsilon if one.attack else 0)
         shares = [(one.attack.epsilon if one.attack else 0, *_ends(one)) for one in ordered]

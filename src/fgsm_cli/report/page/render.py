@@ -24,16 +24,20 @@ _ASSETS = files("fgsm_cli") / "assets" / "report"
 
 
 def write_report(
-    path: str, told: Sequence[Told], document: Mapping[str, Any], run: Options | None = None
+    paths: Sequence[str],
+    told: Sequence[Told],
+    document: Mapping[str, Any],
+    run: Options | None = None,
 ) -> None:
     """Write the report of one command, or of a run with all its sections.
 
     document: the results, as results.json has them. run: the options of ``fgsm run``.
-    Raises FgsmError if the file cannot be written.
+    Raises FgsmError if a file cannot be written.
     """
     text = page(told, document, run)
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    for path in paths:
+        with whole_file(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
 
 
 def page(told: Sequence[Told], document: Mapping[str, Any], run: Options | None = None) -> str:
