@@ -195,7 +195,7 @@ def _check_report(options: Any, inputs: Sequence[str] = ()) -> None:
 
     named = (getattr(options, name, None) for name in ("model", "data", "examples"))
     inputs = [*(one for one in named if one), *getattr(options, "models", ()), *inputs]
-    for page in options.reports:
+    if page := options.report:  # what --output may not overwrite, its folder knows
         check_apart("--report", page, inputs)
         if Path(page).is_dir():
             raise FgsmError(f"--report must name a file. Received: the folder {page}")
