@@ -108,9 +108,7 @@ def judge(
             ledger.enter(at, found)
             yield len(batch)
 
-    work = opening(
-        images, first, numbers=numbers, seed=seed, aims=aims, keeps=keep is not None
-    )
+    work = opening(images, first, numbers=numbers, seed=seed, aims=aims, keeps=keep is not None)
     for size in passed("first", work, np.arange(n)):
         done += size * len(contests)
         progress("Attacking", done, total, "")

@@ -1,6 +1,6 @@
 """What is done to one batch: attacked, asked, measured; and what is entered of it in the ledger.
 
-    work = opening(images, [attack], numbers=np.arange(len(images)), seed=0, aims=[aim_of(attack)], keeps=False)
+    work = opening(images, [attack], numbers=places, seed=0, aims=[aim_of(attack)], keeps=False)
     found = work(classifier, np.arange(1000))        # {"places": ..., "clean.right": ..., ...}
 
 A work changes nothing: it may be done anywhere, and again.
