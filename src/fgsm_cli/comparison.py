@@ -191,7 +191,7 @@ def _verified(folder: str, watch: Watch) -> Verification:
             raise FgsmError(f"{folder} is damaged: {RESULTS_FILE} has no results of {name}")
         with tempfile.TemporaryDirectory() as elsewhere:
             values = {**sections[name], "output": elsewhere}
-            for elsewhere_too in ("save", "plot"):
+            for elsewhere_too in ("save", "plot", "report"):
                 values.pop(elsewhere_too, None)
             record = COMMANDS[command](build(SECTIONS[command], values), watch)
         fresh = json.loads(json.dumps(record.as_dict()))

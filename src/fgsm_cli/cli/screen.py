@@ -64,7 +64,7 @@ def _bar(screen: "Console") -> "Progress":
 
 
 @contextmanager
-def watched() -> "Iterator[Watch]":
+def watched(*, wants_portrait: bool = False) -> "Iterator[Watch]":
     """Notes and a progress bar on stderr; the bar only where a person watches."""
     with _own_stderr() as file, _bar(console(stderr=True, file=file)) as bar:
         tasks: dict[str, Any] = {}
@@ -86,7 +86,7 @@ def watched() -> "Iterator[Watch]":
         warnings.simplefilter("ignore")
         logging.getLogger("tensorflow").setLevel(logging.ERROR)
         bar.remove_task(waiting)
-        yield Watch(note, progress)
+        yield Watch(note, progress, wants_portrait)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ them; so ``1e-3``, ``"0.1"`` and ``8/255`` are numbers, ``no`` is a name where a
 expected, and both doors agree. No TensorFlow here.
 """
 
+from .command_line import command_line
 from .experiment_file import (
     command_of,
     dump_experiment,
@@ -29,6 +30,7 @@ from .fields import (
     EXAMPLES_FILE,
     MODEL_FILE,
     OUTCOMES_FILE,
+    REPORT_FILE,
     RESULTS_FILE,
     SHARDS_FOLDER,
     Cluster,
@@ -55,6 +57,7 @@ __all__ = [
     "EXAMPLES_FILE",
     "MODEL_FILE",
     "OUTCOMES_FILE",
+    "REPORT_FILE",
     "RESULTS_FILE",
     "SECTIONS",
     "SHARDS_FOLDER",
@@ -75,6 +78,7 @@ __all__ = [
     "TransferOptions",
     "build",
     "check_text",
+    "command_line",
     "command_of",
     "dump_experiment",
     "experiment_schema",

@@ -20,6 +20,7 @@ CURVE_FILE = "curve.npz"
 CHECKPOINT_FILE = "checkpoint.npz"
 OUTCOMES_FILE = "outcomes.npz"
 SHARDS_FOLDER = "shards"
+REPORT_FILE = "report.html"
 OutputKind = Literal["logits", "softmax", "log-softmax", "probabilities", "sigmoid", "logit"]
 
 

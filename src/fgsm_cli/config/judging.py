@@ -187,7 +187,7 @@ class AttackOptions(_Judging, _OneAttack):
     def what_is_found(self) -> dict[str, Any]:
         """The options that decide what is found of each image, as plain values."""
         shown = {"output", "save", "save_format", "format", "fail_under", "resume"}
-        shown |= {"devices", "cluster"}
+        shown |= {"report", "devices", "cluster"}
         return {
             name: value for name, value in self.model_dump(mode="json").items() if name not in shown
         }

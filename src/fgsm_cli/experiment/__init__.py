@@ -7,7 +7,7 @@ Nothing here knows the screen: what goes on is told to a ``Watch``.
 
 from .auditing import audit
 from .commands import COMMANDS, Record
-from .folders import output_folder, write_run
+from .folders import check_apart, config_text, output_folder, write_run
 from .judging import attack, evaluate
 from .tracing import curve
 from .training import train
@@ -20,6 +20,8 @@ __all__ = [
     "Watch",
     "attack",
     "audit",
+    "check_apart",
+    "config_text",
     "curve",
     "evaluate",
     "output_folder",

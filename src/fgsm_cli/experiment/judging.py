@@ -23,7 +23,8 @@ from ..evaluation import (
 from ..examples import check_form, load_examples, made_from, room, save_examples
 from ..files import sha256
 from ..models import Classifier
-from ..results import Judgement, OverSeeds, Source, versions
+from ..portrait import course_grid, portray
+from ..results import Judgement, OverSeeds, Portrait, Source, versions
 from .folders import check_target, output_folder, write, write_outcomes
 from .sources import data_source, model_source
 from .subject import check_known, classifier_of, doubts, subject
@@ -64,6 +65,7 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
         _record("attack", options, classifier, images, judged),
         files=(target[0],) if target else (),
         saved=saved,
+        portrait=_portrait(options, classifier, images, judged, watch),
     )
     if folder:
         write_outcomes(folder, judged)
@@ -105,6 +107,33 @@ def _record(
         results=judged.results,
         warnings=(*judged.warnings, *doubts(classifier, images, judged.clean_correct), *lost),
         fail_under=options.fail_under,
+    )
+
+
+def _portrait(
+    options: AttackOptions | EvalOptions,
+    classifier: Classifier,
+    images: ImageSet,
+    judged: Judged,
+    watch: Watch,
+) -> Portrait | None:
+    """The portrait under the attack that leaves fewest images as they were, if it is wanted."""
+    if not watch.wants_portrait:
+        return None
+    contests = options.contests()
+    strongest = int(judged.still.sum(axis=1).argmin())
+    first = contests[strongest][0]
+    asked = [contest[0].epsilon for contest in contests if contest[0].norm == first.norm]
+    return portray(
+        classifier,
+        images,
+        contests[strongest],
+        judged,
+        strongest,
+        epsilons=course_grid(asked, first.norm),
+        batch_size=options.batch_size,
+        seed=options.seed,
+        progress=watch.progress,
     )
 
 
@@ -171,7 +200,10 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
     else:
         classifier, images = subject(options, watch)
         judged = _judged(options, classifier, images, watch)
-        record = _record("eval", options, classifier, images, judged)
+        record = replace(
+            _record("eval", options, classifier, images, judged),
+            portrait=_portrait(options, classifier, images, judged, watch),
+        )
         if folder:
             write_outcomes(folder, judged)
     if folder:

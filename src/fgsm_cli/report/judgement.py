@@ -11,7 +11,7 @@ def judgement_view(record: Judgement) -> View:
     subject = f"{record.model} on {record.data.path}, {record.data.detail}"
     if record.command == "attack":
         [result] = record.results
-        return View(_title(result), subject, _two_rows(record, result), _of_one(record), spare=3)
+        return View(title_of(result), subject, _two_rows(record, result), _of_one(record), spare=3)
     if all(result.adversarial_correct is None for result in record.results):
         told = "Changed: images that the model gives another class than before."
         return View("Answers under attack", subject, _a_row_each(record), (told,))
@@ -23,7 +23,8 @@ def judgement_view(record: Judgement) -> View:
     return View("Accuracy under attack", subject, _a_row_each(record), sentences, spare=5)
 
 
-def _title(result: AttackResult) -> str:
+def title_of(result: AttackResult) -> str:
+    """The attack of a result, with every number that is not its own."""
     attack = result.attack
     if not isinstance(attack, Attack):
         return "Saved adversarial set" if attack is None else attack.title

@@ -9,30 +9,38 @@ from .comparison import Check, Comparison, Pair, Verification
 from .counts import ModelSource, Source, rate, versions, wilson_interval
 from .curve import QUANTILES, Curve
 from .judgement import AttackResult, GradientHealth, Judgement, OverSeeds, Worst
+from .portrait import Answer, Course, Flow, Group, Picture, Portrait, Tally
 from .reproduction import Figure, Reproduced, Reproduction
 from .training import Epoch, Probe, Training
 from .transfer import Crossing, Transfer
 
 __all__ = [
     "QUANTILES",
+    "Answer",
     "AttackResult",
     "Audit",
     "Check",
     "Comparison",
+    "Course",
     "Crossing",
     "Curve",
     "Epoch",
     "Figure",
     "Finding",
+    "Flow",
     "GradientHealth",
+    "Group",
     "Judgement",
     "ModelSource",
     "OverSeeds",
     "Pair",
+    "Picture",
+    "Portrait",
     "Probe",
     "Reproduced",
     "Reproduction",
     "Source",
+    "Tally",
     "Training",
     "Transfer",
     "Verdict",

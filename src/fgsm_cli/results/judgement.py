@@ -1,12 +1,13 @@
 """A model under attack: what ``fgsm attack`` and ``fgsm eval`` find."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import sqrt
 from statistics import stdev
 from typing import Any
 
 from ..family import Attack
 from .counts import ModelSource, Source, rate, versions, wilson_interval
+from .portrait import Portrait
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,7 @@ class Judgement:
     """A model under one attack or several: what ``fgsm attack`` and ``fgsm eval`` find.
 
     saved: the adversarial set as it was read back from 8-bit files; None where none was written.
+    portrait: what a report shows beyond this; None where none was asked for.
     """
 
     command: str
@@ -198,6 +200,7 @@ class Judgement:
     fail_under: float | None
     files: tuple[str, ...] = ()
     saved: AttackResult | None = None
+    portrait: Portrait | None = field(default=None, compare=False, repr=False)
 
     @property
     def passed(self) -> bool | None:
