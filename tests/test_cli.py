@@ -23,6 +23,7 @@ from fgsm_cli.config import SECTIONS, keys
 from fgsm_cli.data import load_images
 
 ROOT = Path(__file__).parent.parent
+TRAINED = ["config.yaml", "model.keras", "report.html", "results.json"]
 QUICK = ("--hidden", "16", "--epochs", "1", "--limit", "3000", "--batch-size", "32")
 
 
@@ -165,7 +166,7 @@ def test_train_attack_eval_and_the_folders_they_leave(fgsm, tmp_path):
     assert document["n"] == 3000
     assert document["clean_accuracy"] > 0.7
     assert json.loads((tmp_path / "model/results.json").read_text()) == document
-    assert sorted(os.listdir(tmp_path / "model")) == ["config.yaml", "model.keras", "results.json"]
+    assert sorted(os.listdir(tmp_path / "model")) == TRAINED
 
     again = fgsm("train", *QUICK, "--output", "model", "--format", "json")
     assert json.loads(again.stdout) == document
@@ -193,6 +194,7 @@ def test_train_attack_eval_and_the_folders_they_leave(fgsm, tmp_path):
         "adversarial.npz",
         "config.yaml",
         "outcomes.npz",
+        "report.html",
         "results.json",
     ]
     assert model.read_bytes() == before
@@ -262,6 +264,7 @@ def test_a_run_shares_its_model_and_can_be_overridden(fgsm, tmp_path):
         "attack",
         "config.yaml",
         "eval",
+        "report.html",
         "results.json",
         "train",
     ]
@@ -410,7 +413,7 @@ def test_a_failed_save_leaves_the_old_model_and_nothing_partial(fgsm, tmp_path):
     assert result.stderr.endswith("Error: cannot write model/model.keras: File too large\n")
     assert (tmp_path / "model/model.keras").read_bytes() == before
     assert load_classifier(str(tmp_path / "model/model.keras")).classes == 10
-    assert sorted(os.listdir(tmp_path / "model")) == ["config.yaml", "model.keras", "results.json"]
+    assert sorted(os.listdir(tmp_path / "model")) == TRAINED
 
 
 def heeding_ctrl_c() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+REPORT = ("page.html", "blocks.html", "style.css", "script.js")
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,7 @@ def test_the_wheel_brings_data_types_and_licences(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert "fgsm_cli/assets/mnist.npz" in names
     assert "fgsm_cli/py.typed" in names
+    assert {f"fgsm_cli/assets/report/{name}" for name in REPORT} <= set(names)
     assert "fgsm_cli/assets/papers/goodfellow2015-softmax.yaml" in names
     assert {Path(name).name for name in names if "/licenses/" in name} == {"LICENSE", "NOTICE"}
     assert not [name for name in names if name.startswith(("tests", "benchmarks"))]

@@ -31,6 +31,8 @@ from .finished import document_of, undamaged
 from .results import Check, Comparison, Pair, Verification
 
 # What a rerun cannot or need not repeat: where files went, and their bytes (which hold dates).
+# Options that write outside of the output folder.
+_ELSEWHERE = ("save", "plot", "report", "images", "tensorboard", "mlflow")
 _NOT_COMPARED = ("files", "versions", "model", "models", "data")
 
 
@@ -167,7 +169,7 @@ def _verified(folder: str, watch: Watch) -> Verification:
             raise FgsmError(f"{folder} is damaged: {RESULTS_FILE} has no results of {name}")
         with tempfile.TemporaryDirectory() as elsewhere:
             values = {**sections[name], "output": elsewhere}
-            for elsewhere_too in ("save", "plot", "images", "tensorboard", "mlflow"):
+            for elsewhere_too in _ELSEWHERE:
                 values.pop(elsewhere_too, None)
             record = COMMANDS[command](build(SECTIONS[command], values), watch)
         fresh = json.loads(json.dumps(record.as_dict()))

@@ -19,7 +19,7 @@ from .backend import compiled, tf
 from .data import PIXEL_RANGE, ImageSet
 from .distribution import ALONE, Crew, Found, note_of_fitting
 from .evaluation import check_budget, gradient_of, look_at, parts
-from .family import Attack
+from .family import Attack, Norm
 from .models import Classifier
 from .norms import NORMS
 from .training import Progress
@@ -63,14 +63,11 @@ def trace_curve(
     n, grid = len(images), np.array(epsilons)
     right, smallest, zeros = np.zeros((len(grid), n), bool), np.full(n, np.nan), 0
     notes: dict[str, None] = {}
-    toward = -1 if attack.target is not None else 1
 
     def work(classifier: Classifier, places: NDArray[np.intp]) -> Found:
         batch = images.take(places)
         x, y = tf.constant(batch.pixels()), tf.constant(batch.known_labels)
-        aim = aims(attack, look_at(classifier)(x, y)[0], y, places, 0)
-        slopes, zero, *_ = gradient_of(classifier, attack.loss)(x, aim)
-        direction = toward * NORMS[attack.norm].steepest(slopes)
+        direction, zero = direction_of(classifier, attack, x, y, places)
         stands = functools.partial(_stands, _ask(classifier), x, direction, y)
         rows = np.stack([stands(np.full(len(places), epsilon)) for epsilon in grid])
         _audit(attack, x, direction, float(grid[-1]))
@@ -83,6 +80,43 @@ def trace_curve(
             notes[note] = None
         progress("Tracing", int(places[-1]) + 1, n, "")
     return Traced(right, smallest, zeros, tuple(notes))
+
+
+def trace_noise(
+    classifier: Classifier,
+    images: ImageSet,
+    norm: Norm,
+    epsilons: Sequence[float],
+    *,
+    batch_size: int,
+    seed: int,
+    progress: Progress,
+) -> tuple[int, ...]:
+    """The control of a curve: right answers along the steepest step of a random gradient.
+
+    For Linf a random sign in every pixel, for L2 a point drawn uniformly from the sphere; each
+    image keeps its own at every epsilon.
+    """
+    n, grid, ask = len(images), np.array(epsilons), _ask(classifier)
+    correct = np.zeros(len(grid), int)
+    for start in range(0, n, batch_size):
+        batch = images.take(np.arange(start, min(start + batch_size, n)))
+        x, y = tf.constant(batch.pixels()), tf.constant(batch.known_labels)
+        noise = NORMS[norm].steepest(tf.random.stateless_normal(x.shape, (seed, start)))
+        stands = functools.partial(_stands, ask, x, noise, y)
+        correct += [stands(np.full(len(batch), epsilon)).sum() for epsilon in grid]
+        progress("Noise", start + len(batch), n, "")
+    return tuple(int(one) for one in correct)
+
+
+def direction_of(
+    classifier: Classifier, attack: Attack, x: Any, y: Any, places: Any
+) -> tuple[Any, Any]:
+    """The step of norm 1 that a direct attack goes from x, and whose gradient is zero."""
+    toward = -1 if attack.target is not None else 1
+    aim = aims(attack, look_at(classifier)(x, y)[0], y, places, 0)
+    slopes, zero, *_ = gradient_of(classifier, attack.loss)(x, aim)
+    return toward * NORMS[attack.norm].steepest(slopes), zero
 
 
 Stands = Callable[[NDArray[np.float64]], NDArray[np.bool_]]

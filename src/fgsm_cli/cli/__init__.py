@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
@@ -46,7 +47,7 @@ from .flags import command_class, keyword, once, signature
 from .screen import Loudness, ReaderGoneError, complain, show, watched, write
 
 if TYPE_CHECKING:
-    from ..experiment import Record
+    from ..experiment import Record, Watch
 
 Action = Callable[[dict[str, Any], Loudness], int]
 
@@ -195,12 +196,11 @@ def _single(name: str) -> Action:
     def action(given: dict[str, Any], loudness: Loudness) -> int:
         options = _options(name, given)
         _check_files(options)
-        with watched(loudness) as watch:
-            from .. import experiment
-
-            record = experiment.COMMANDS[name](options, watch)
+        with watched(loudness, wants_portrait=bool(options.reports)) as watch:
+            record = _recorded(name, options, watch)
         if not _speaks(options):
             return _gate([record], told=False)
+        _report(options, [(name, options, record)], record.as_dict())
         show([(name, record)], options.format, record.as_dict())
         return _gate([record])
 
@@ -222,6 +222,44 @@ def _show(given: dict[str, Any], loudness: Loudness) -> int:
     return DONE
 
 
+def _recorded(name: str, options: Any, watch: "Watch") -> "Record":
+    """The record of a section, once it is clear that its report can be written, too."""
+    from .. import experiment
+
+    if _speaks(options):
+        _check_report(options)
+    return experiment.COMMANDS[command_of(name)](options, watch)
+
+
+def _check_report(options: Any, inputs: Sequence[str] = ()) -> None:
+    """Refuse, before the work, a report that could not be written after it."""
+    from ..experiment import check_apart
+    from ..files import make_folder
+
+    named = (getattr(options, name, None) for name in ("model", "data", "examples"))
+    inputs = [*(one for one in named if one), *getattr(options, "models", ()), *inputs]
+    if page := options.report:  # what --output may not overwrite, its folder knows
+        check_apart("--report", page, inputs)
+        if Path(page).is_dir():
+            raise FgsmError(f"--report must name a file. Received: the folder {page}")
+        make_folder(Path(page).parent)
+
+
+def _report(
+    options: Any,
+    told: Sequence[tuple[str, Any, Any]],
+    document: Mapping[str, Any],
+    run: Options | None = None,
+) -> None:
+    """Write the report that the options ask for, if they ask for one."""
+    if options.reports:
+        from ..report import write_report
+
+        write_report(options.reports, told, document, run)
+    if options.report:
+        complain(f"Report: {options.report}", "dim")
+
+
 def _run(given: dict[str, Any], loudness: Loudness) -> int:
     file, config = given.pop("file", None), given.pop("config", None)
     if (file is None) == (config is None):
@@ -238,15 +276,18 @@ def _run(given: dict[str, Any], loudness: Loudness) -> int:
         raise FgsmError(f"{path} has nothing to run; expected train, attack or eval")
     records: list[tuple[str, Record]] = []
     for name, section_options in resolved.items():
-        with watched(
-            loudness
-        ) as watch:  # one a section: its bar is gone before its result is shown
+        wanted = bool(options.reports or section_options.reports)
+        # One a section: its bar is gone before its result is shown.
+        with watched(loudness, wants_portrait=wanted) as watch:
             from .. import experiment
 
             speaks = _speaks(section_options)
             if not records and speaks:
                 experiment.output_folder(options.output, "run")
-            record = experiment.COMMANDS[command_of(name)](section_options, watch)
+                _check_report(options, [path])
+            record = _recorded(name, section_options, watch)
+        if speaks:
+            _report(section_options, [(name, section_options, record)], record.as_dict())
         if options.format == "table" and speaks:
             if records:
                 write("\n")
@@ -257,6 +298,8 @@ def _run(given: dict[str, Any], loudness: Loudness) -> int:
         return _gate([record for _, record in records], told=False)
     if options.output:
         experiment.write_run(options.output, {"run": options, **resolved}, document)
+    told = [(name, resolved[name], record) for name, record in records]
+    _report(options, told, document, options)
     if options.format != "table":
         show(records, options.format, document)
     return _gate([record for _, record in records])

@@ -76,7 +76,7 @@ def _bar(screen: "Console", loudness: Loudness) -> "Progress":
 
 
 @contextmanager
-def watched(loudness: Loudness = "usual") -> "Iterator[Watch]":
+def watched(loudness: Loudness = "usual", *, wants_portrait: bool = False) -> "Iterator[Watch]":
     """Notes and a progress bar on stderr; the bar only where a person watches."""
     with _own_stderr() as file, _bar(console(stderr=True, file=file), loudness) as bar:
         tasks: dict[str, Any] = {}
@@ -108,7 +108,7 @@ def watched(loudness: Loudness = "usual") -> "Iterator[Watch]":
             # A process of our own: what libraries tell programmers is not for its user.
             warnings.simplefilter("ignore")
             logging.getLogger("tensorflow").setLevel(logging.ERROR)
-        yield Watch(note, progress)
+        yield Watch(note, progress, wants_portrait)
 
 
 def _took(stage: str, done: int, seconds: float) -> str:

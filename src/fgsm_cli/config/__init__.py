@@ -12,6 +12,7 @@ them; so ``1e-3``, ``"0.1"`` and ``8/255`` are numbers, ``no`` is a name where a
 expected, and both doors agree. No TensorFlow here.
 """
 
+from .command_line import command_line
 from .experiment_file import (
     command_of,
     dump_experiment,
@@ -30,6 +31,7 @@ from .fields import (
     IMAGE_SETS,
     MODEL_FILE,
     OUTCOMES_FILE,
+    REPORT_FILE,
     RESULTS_FILE,
     SHARDS_FOLDER,
     Cluster,
@@ -59,6 +61,7 @@ __all__ = [
     "IMAGE_SETS",
     "MODEL_FILE",
     "OUTCOMES_FILE",
+    "REPORT_FILE",
     "RESULTS_FILE",
     "SECTIONS",
     "SHARDS_FOLDER",
@@ -83,6 +86,7 @@ __all__ = [
     "build",
     "check_plot",
     "check_text",
+    "command_line",
     "command_of",
     "dump_experiment",
     "experiment_schema",

@@ -23,6 +23,7 @@ SHARDS_FOLDER = "shards"
 # The image sets that have a name; the readers are in data/.
 IMAGE_SETS = ("mnist", "fashion-mnist", "cifar10", "cifar100")
 Format = Literal["table", "json", "csv", "markdown", "junit"]
+REPORT_FILE = "report.html"
 OutputKind = Literal["logits", "softmax", "log-softmax", "probabilities", "sigmoid", "logit"]
 
 

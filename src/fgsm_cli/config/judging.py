@@ -212,7 +212,8 @@ class AttackOptions(_Judging, _OneAttack):
     def what_is_found(self) -> dict[str, Any]:
         """The options that decide what is found of each image, as plain values."""
         shown = {"output", "save", "save_format", "format", "fail_under", "resume"}
-        shown |= {"devices", "cluster", "show", "images", "pictures", "tensorboard", "mlflow"}
+        shown |= {"report", "devices", "cluster"}
+        shown |= {"show", "images", "pictures", "tensorboard", "mlflow"}
         return {
             name: value for name, value in self.model_dump(mode="json").items() if name not in shown
         }

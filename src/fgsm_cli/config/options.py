@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from ..errors import FgsmError
 from ..validation import Count, Ends, Seed, Skipped
-from .fields import Cluster, Devices, Format, Labelled, Names, Text, option
+from .fields import REPORT_FILE, Cluster, Devices, Format, Labelled, Names, Text, option
 
 if TYPE_CHECKING:
     from ..data.reading import Reading
@@ -30,8 +31,22 @@ class Options(BaseModel):
         None, "Folder for config.yaml, results.json and what is made.", group="Output", short="-o"
     )
 
+    report: Text | None = option(
+        None,
+        "File for the report, one HTML page; --output holds a report.html anyway.",
+        group="Output",
+    )
+
+    @property
+    def reports(self) -> tuple[str, ...]:
+        """Where the report goes; nowhere if none is asked for."""
+        kept = f"{self.output}/{REPORT_FILE}" if self.output else None
+        return tuple(path for path in (self.report, kept) if path)
+
     def check(self) -> None:
         """Raise FgsmError for options that do not go together."""
+        if self.report and not self.report.endswith((".html", ".htm")):
+            raise FgsmError(f"--report must name an .html file. Received: {self.report!r}")
 
 
 class SectionOptions(Options):

@@ -21,7 +21,7 @@ class ShowOptions(LoadingOptions):
     """fgsm show"""
 
     without: ClassVar[frozenset[str]] = frozenset(
-        {"output", "balanced", "label", "seed", "batch_size", "devices", "cluster"}
+        {"output", "balanced", "label", "seed", "batch_size", "devices", "cluster", "report"}
     )
 
     set: Text = option("", "Adversarial set: a file or a folder that --save wrote.", group="Data")

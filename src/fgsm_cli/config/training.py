@@ -174,7 +174,7 @@ class TrainOptions(TrackedOptions):
 
     def what_is_learned(self) -> dict[str, Any]:
         """The options that decide the weights, as plain values."""
-        shown = {"output", "format", "retrain", "resume", "devices", "cluster"}
+        shown = {"output", "format", "report", "retrain", "resume", "devices", "cluster"}
         shown |= {"tensorboard", "mlflow"}
         return {
             name: value for name, value in self.model_dump(mode="json").items() if name not in shown

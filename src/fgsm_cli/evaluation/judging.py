@@ -37,12 +37,15 @@ class Judged:
 
     right: (n,), which clean images are classified right; of images without labels, which have an
         answer at all. still: (contests, n), which are after each contest.
+    answers: (n,), the class that each clean image is given; given: (contests, n), after each.
     results: one a contest. warnings: what concerns the model.
     clean_correct: None where the images have no labels.
     """
 
     right: Flags
     still: Flags
+    answers: NDArray[np.int64]
+    given: NDArray[np.int64]
     results: tuple[AttackResult, ...]
     warnings: tuple[str, ...]
     clean_correct: int | None
@@ -59,6 +62,7 @@ def judge(
     keep: Keep | None = None,
     crew: Crew = ALONE,
     journal: Journal = UNWRITTEN,
+    numbers: NDArray[np.intp] | None = None,
 ) -> Judged:
     """Attack every image in every contest; count what is still right.
 
@@ -68,6 +72,8 @@ def judge(
     keep(position, indices, x_adv) receives the adversarial images of the contest at that
         position; an image turned by a later try comes again.
     crew: who computes. journal: where finished batches are kept, and found again.
+    numbers: (n,), what each image's random start and target are drawn by, so that some images of
+        a set can be attacked again as they were; by default its place.
 
     Images without labels are attacked by the classes that the model gives them; what is right is
     not known then, only which answers changed.
@@ -81,6 +87,7 @@ def judge(
     first = [contest[0] for contest in contests]
     aims = tuple(dict.fromkeys(map(aim_of, first)))
     ledger = Ledger.of(n, len(aims), len(contests))
+    numbers = np.arange(n) if numbers is None else numbers
     tries = [
         [(attack, turn) for attack in contest for turn in range(attack.restarts)]
         for contest in contests
@@ -101,7 +108,7 @@ def judge(
             ledger.enter(at, found)
             yield len(batch)
 
-    work = opening(images, first, seed=seed, aims=aims, keeps=keep is not None)
+    work = opening(images, first, numbers=numbers, seed=seed, aims=aims, keeps=keep is not None)
     for size in passed("first", work, np.arange(n)):
         done += size * len(contests)
         progress("Attacking", done, total, "")
@@ -113,6 +120,7 @@ def judge(
                 position,
                 attack,
                 turn,
+                numbers=numbers,
                 seed=seed,
                 answers=ledger.clean.answers,
                 keeps=keep is not None,
@@ -140,6 +148,8 @@ def judge(
     return Judged(
         right=ledger.clean.right,
         still=np.stack([outcome.still for outcome in ledger.outcomes]),
+        answers=ledger.clean.answers,
+        given=np.stack([outcome.answer for outcome in ledger.outcomes]),
         results=results,
         warnings=(*about_model, *sorted(notes)),
         clean_correct=count(ledger.clean.right) if labelled else None,

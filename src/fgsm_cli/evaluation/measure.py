@@ -54,6 +54,7 @@ class Outcome:
     idle: Flags  # its target is its label: left alone, and counted apart
     lost: Flags  # came out as no finite numbers
     changed: Flags  # classified otherwise than before
+    answer: NDArray[np.int64]
     confidence: NDArray[np.float64]  # the answer's probability
     distance: NDArray[np.float64]  # in the attack's norm
     linf: NDArray[np.float64]
@@ -63,7 +64,7 @@ class Outcome:
         """Nothing known yet of n images."""
         still, hit, idle, lost, changed = (np.zeros(n, bool) for _ in range(5))
         numbers = (np.zeros(n) for _ in range(3))
-        return cls(still, hit, idle, lost, changed, *numbers)
+        return cls(still, hit, idle, lost, changed, np.zeros(n, np.int64), *numbers)
 
     @property
     def error_confidence(self) -> float | None:

@@ -1,6 +1,6 @@
 """What is done to one batch: attacked, asked, measured; and what is entered of it in the ledger.
 
-    work = opening(images, [attack], seed=0, aims=[aim_of(attack)], keeps=False)
+    work = opening(images, [attack], numbers=places, seed=0, aims=[aim_of(attack)], keeps=False)
     found = work(classifier, np.arange(1000))        # {"places": ..., "clean.right": ..., ...}
 
 A work changes nothing: it may be done anywhere, and again.
@@ -31,9 +31,18 @@ def aim_of(attack: Attack) -> Aim:
 
 
 def opening(
-    images: ImageSet, attacks: Sequence[Attack], *, seed: int, aims: Sequence[Aim], keeps: bool
+    images: ImageSet,
+    attacks: Sequence[Attack],
+    *,
+    numbers: NDArray[np.intp],
+    seed: int,
+    aims: Sequence[Aim],
+    keeps: bool,
 ) -> Work:
-    """The clean answers, and the first try of each contest; one gradient for each aim."""
+    """The clean answers, and the first try of each contest; one gradient for each aim.
+
+    numbers: (n,), what each image's random start and target are drawn by.
+    """
 
     def work(classifier: Classifier, places: NDArray[np.intp]) -> Found:
         x, y = _taken(images, places)
@@ -47,7 +56,8 @@ def opening(
         }
         gradients: dict[Aim, Any] = {}
         for position, attack in enumerate(attacks):
-            aim, key = labels_aimed_at(attack, scores, y, places, seed), aim_of(attack)
+            drawn, key = numbers[places], aim_of(attack)
+            aim = labels_aimed_at(attack, scores, y, drawn, seed)
             if key not in gradients:
                 gradients[key], *health = gradient_of(classifier, attack.loss)(x, aim)
                 page = f"gradients.{aims.index(key)}"
@@ -57,7 +67,7 @@ def opening(
                 length = step_length(attack, x.dtype)
                 x_adv = mover(attack.norm, x.shape.rank)(x, gradients[key], length)
             else:
-                x_adv = craft(classifier, x, aim, attack, places, seed)
+                x_adv = craft(classifier, x, aim, attack, drawn, seed)
             _, measured = _measured(classifier, position, attack, x, x_adv, y, aim, answers, keeps)
             found |= measured
         return found
@@ -71,6 +81,7 @@ def retrying(
     attack: Attack,
     turn: int,
     *,
+    numbers: NDArray[np.intp],
     seed: int,
     answers: NDArray[np.int64],
     keeps: bool,
@@ -82,8 +93,9 @@ def retrying(
 
     def work(classifier: Classifier, places: NDArray[np.intp]) -> Found:
         x, y = _taken(images, places)
-        aim = labels_aimed_at(attack, look_at(classifier)(x, y)[0], y, places, seed)
-        x_adv = craft(classifier, x, aim, attack, places, seed, turn)
+        drawn = numbers[places]
+        aim = labels_aimed_at(attack, look_at(classifier)(x, y)[0], y, drawn, seed)
+        x_adv = craft(classifier, x, aim, attack, drawn, seed, turn)
         found, measured = _measured(
             classifier, position, attack, x, x_adv, y, aim, answers[places], keeps
         )
@@ -125,6 +137,7 @@ def _measured(
         "hit": scored.hit & ~idle.numpy(),
         "idle": idle.numpy(),
         "changed": scored.answer != answers,
+        "answer": scored.answer,
         "confidence": scored.confidence,
         "distance": scored.distance,
         "linf": scored.linf,

@@ -7,7 +7,7 @@ Nothing here knows the screen: what goes on is told to a ``Watch``.
 
 from .auditing import audit
 from .commands import COMMANDS, Record
-from .folders import output_folder, write_run
+from .folders import check_apart, config_text, output_folder, write_run
 from .judging import attack, evaluate, judgement_of
 from .showing import show
 from .subject import loaded
@@ -22,6 +22,8 @@ __all__ = [
     "Watch",
     "attack",
     "audit",
+    "check_apart",
+    "config_text",
     "curve",
     "evaluate",
     "judgement_of",

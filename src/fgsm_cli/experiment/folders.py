@@ -15,6 +15,7 @@ from ..config import (
     EXAMPLES_FILE,
     MODEL_FILE,
     OUTCOMES_FILE,
+    REPORT_FILE,
     RESULTS_FILE,
     Options,
     SaveFormat,
@@ -34,6 +35,7 @@ _WRITTEN = (
     CURVE_FILE,
     EXAMPLES_FILE,
     OUTCOMES_FILE,
+    REPORT_FILE,
 )
 
 
@@ -93,7 +95,8 @@ def check_figure(flag: str, path: str, inputs: Sequence[str]) -> None:
     make_folder(Path(path).parent)
 
 
-def _config_text(sections: Mapping[str, Options]) -> str:
+def config_text(sections: Mapping[str, Options]) -> str:
+    """The resolved options as config.yaml has them."""
     return f"{_SIGNATURE}{__version__}; run again with: fgsm run FILE\n{dump_experiment(sections)}"
 
 
@@ -106,7 +109,7 @@ def write_outcomes(folder: Path, judged: Judged) -> None:
 def write(folder: Path, sections: Mapping[str, Options], document: Mapping[str, Any]) -> None:
     """Keep the resolved config.yaml and the results.json of a command."""
     with whole_file(folder / CONFIG_FILE) as temporary:
-        temporary.write_text(_config_text(sections), encoding="utf-8")
+        temporary.write_text(config_text(sections), encoding="utf-8")
     with whole_file(folder / RESULTS_FILE) as temporary:
         temporary.write_text(
             json.dumps(document, indent=2, allow_nan=False) + "\n", encoding="utf-8"

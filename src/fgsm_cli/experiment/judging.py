@@ -22,7 +22,8 @@ from ..evaluation import (
 from ..examples import check_form, load_examples, room, save_examples
 from ..files import sha256
 from ..models import Classifier
-from ..results import Gallery, Judgement, OverSeeds, Source, versions
+from ..portrait import course_grid, portray
+from ..results import Gallery, Judgement, OverSeeds, Portrait, Source, versions
 from .folders import check_figure, check_target, output_folder, write, write_outcomes
 from .showing import drawn, gallery_of, how_many, keeper, of_set, shown_of
 from .sources import clean_source, data_source, model_source
@@ -70,6 +71,7 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
         _record("attack", options, classifier, images, judged),
         files=(target[0],) if target else (),
         saved=saved,
+        portrait=_portrait(options, classifier, images, judged, watch),
     )
     if wanted:
         shown = gallery_of(classifier, images, options.contests(), first)
@@ -126,6 +128,33 @@ def _record(
         results=judged.results,
         warnings=(*judged.warnings, *doubts(classifier, images, judged.clean_correct), *lost),
         fail_under=options.fail_under,
+    )
+
+
+def _portrait(
+    options: AttackOptions | EvalOptions,
+    classifier: Classifier,
+    images: ImageSet,
+    judged: Judged,
+    watch: Watch,
+) -> Portrait | None:
+    """The portrait under the attack that leaves fewest images as they were, if it is wanted."""
+    if not watch.wants_portrait:
+        return None
+    contests = options.contests()
+    strongest = int(judged.still.sum(axis=1).argmin())
+    first = contests[strongest][0]
+    asked = [contest[0].epsilon for contest in contests if contest[0].norm == first.norm]
+    return portray(
+        classifier,
+        images,
+        contests[strongest],
+        judged,
+        strongest,
+        epsilons=course_grid(asked, first.norm),
+        batch_size=options.batch_size,
+        seed=options.seed,
+        progress=watch.progress,
     )
 
 
@@ -214,7 +243,10 @@ def judgement_of(
     crew = crew_of(options.devices, options.cluster)
     keeps = bool(crew.chiefs({"keeps": np.array(wanted > 0)})["keeps"])
     judged = _judged(options, classifier, images, watch, keep if keeps else None)
-    record = _record(command, options, classifier, images, judged)
+    record = replace(
+        _record(command, options, classifier, images, judged),
+        portrait=_portrait(options, classifier, images, judged, watch),
+    )
     if wanted:
         shown = gallery_of(classifier, images, options.contests(), first)
         record = _with_images(record, shown, options)

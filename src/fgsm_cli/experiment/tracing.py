@@ -6,12 +6,15 @@ from dataclasses import replace
 import numpy as np
 
 from ..config import CURVE_FILE, CurveOptions
-from ..curve import trace_curve
+from ..curve import Traced, trace_curve
+from ..data import ImageSet
 from ..distribution import crew_of
-from ..evaluation import UNLABELLED, predicted
+from ..evaluation import UNLABELLED, judge, predicted
 from ..files import whole_file
+from ..models import Classifier
 from ..plots import curves
-from ..results import QUANTILES, Curve, lines_of
+from ..portrait import portray
+from ..results import QUANTILES, Curve, Portrait, lines_of
 from .folders import check_figure, output_folder, write
 from .sources import data_source, model_source
 from .subject import subject
@@ -49,6 +52,9 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
         files = (str(folder / CURVE_FILE),)
         with whole_file(files[0]) as temporary, temporary.open("wb") as file:
             np.savez(file, epsilons=grid, right=found.right, smallest_epsilon=found.smallest)
+    portrait = None
+    if watch.wants_portrait:
+        portrait = _portrait(options, classifier, images, found, watch, labelled=labelled)
     record = Curve(
         model=model_source(classifier),
         data=data_source(images),
@@ -61,6 +67,7 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
         back=int(np.any(~found.right[:-1] & found.right[1:], axis=0).sum()),
         zero_gradients=zeros,
         labelled=labelled,
+        portrait=portrait,
         files=files,
         warnings=(
             *classifier.notes,
@@ -75,6 +82,43 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
     if folder:
         write(folder, {"curve": options}, record.as_dict())
     return record
+
+
+def _portrait(
+    options: CurveOptions,
+    classifier: Classifier,
+    images: ImageSet,
+    found: Traced,
+    watch: Watch,
+    *,
+    labelled: bool,
+) -> Portrait:
+    """The portrait where half of the images are turned, or at the end of the curve."""
+    grid, standing = options.grid(), found.right.sum(axis=1)
+    half = int(np.argmax(standing <= standing[0] / 2)) or len(grid) - 1
+    attack = replace(options.direction(), epsilon=grid[half])
+    judged = judge(
+        classifier,
+        images,
+        [(attack,)],
+        batch_size=options.batch_size,
+        seed=options.seed,
+        progress=watch.progress,
+    )
+    return replace(
+        portray(
+            classifier,
+            images,
+            (attack,),
+            judged,
+            epsilons=grid,
+            traced=found,
+            batch_size=options.batch_size,
+            seed=options.seed,
+            progress=watch.progress,
+        ),
+        labelled=labelled,
+    )
 
 
 def _curve_warnings(zeros: int, n: int, *, labelled: bool) -> Iterator[str]:

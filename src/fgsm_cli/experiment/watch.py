@@ -14,10 +14,14 @@ def silent(*_: Any) -> None:
 
 @dataclass(frozen=True)
 class Watch:
-    """Who is told what goes on: ``note`` gets sentences, ``progress`` gets counts."""
+    """Who is told what goes on: ``note`` gets sentences, ``progress`` gets counts.
+
+    wants_portrait: whether a report will be made, which shows more than a result holds.
+    """
 
     note: Callable[[str], None] = silent
     progress: Progress = silent
+    wants_portrait: bool = False
 
     @contextmanager
     def busy(self, stage: str) -> Iterator[None]:

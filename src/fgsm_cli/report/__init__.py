@@ -12,6 +12,7 @@ from .gallery import Graphics
 from .html import html
 from .junit import as_junit
 from .markdown import as_markdown
+from .page import write_report
 from .plain import as_csv, as_json
 from .screen import print_table, warnings_of
 from .views import Shown
@@ -27,6 +28,7 @@ __all__ = [
     "html",
     "print_table",
     "warnings_of",
+    "write_report",
 ]
 
 # The formats that are text made from the records alone.

@@ -13,7 +13,7 @@ def judgement_view(record: Judgement) -> View:
         [result] = record.results
         counted = (record.clean_correct, result.adversarial_correct)
         return View(
-            _title(result),
+            title_of(result),
             subject,
             _two_rows(record, result),
             _of_one(record),
@@ -39,7 +39,8 @@ def judgement_view(record: Judgement) -> View:
     )
 
 
-def _title(result: AttackResult) -> str:
+def title_of(result: AttackResult) -> str:
+    """The attack of a result, with every number that is not its own."""
     attack = result.attack
     if not isinstance(attack, Attack):
         return "Saved adversarial set" if attack is None else attack.title

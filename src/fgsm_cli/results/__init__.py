@@ -8,9 +8,10 @@ from .audit import Audit, Finding, Verdict
 from .comparison import Check, Comparison, Pair, Verification
 from .counts import ModelSource, Source, rate, versions, wilson_interval
 from .curve import QUANTILES, Curve
-from .gallery import Answer, Exhibit, Gallery, Moved
+from .gallery import Exhibit, Gallery, Moved
 from .judgement import AttackResult, GradientHealth, Judgement, OverSeeds, Worst
 from .lines import Line, Plot, Point, lines_of
+from .portrait import Answer, Course, Flow, Group, Picture, Portrait, Tally
 from .reproduction import Figure, Reproduced, Reproduction
 from .training import Epoch, Probe, Training
 from .transfer import Crossing, Transfer
@@ -22,26 +23,32 @@ __all__ = [
     "Audit",
     "Check",
     "Comparison",
+    "Course",
     "Crossing",
     "Curve",
     "Epoch",
     "Exhibit",
     "Figure",
     "Finding",
+    "Flow",
     "Gallery",
     "GradientHealth",
+    "Group",
     "Judgement",
     "Line",
     "ModelSource",
     "Moved",
     "OverSeeds",
     "Pair",
+    "Picture",
     "Plot",
     "Point",
+    "Portrait",
     "Probe",
     "Reproduced",
     "Reproduction",
     "Source",
+    "Tally",
     "Training",
     "Transfer",
     "Verdict",

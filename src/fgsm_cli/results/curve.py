@@ -1,11 +1,12 @@
 """Accuracy along one direction an image: what ``fgsm curve`` finds."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from ..family import Attack
 from .counts import ModelSource, Source, rate, versions, wilson_interval
+from .portrait import Portrait
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -20,6 +21,7 @@ class Curve:
         begin with; None where that many are never turned.
     never: how many of these no epsilon of the curve turns.
     back: how many images are wrong at one epsilon and right at a larger one.
+    portrait: what a report shows beyond this; None where none was asked for.
     """
 
     model: ModelSource
@@ -35,6 +37,7 @@ class Curve:
     labelled: bool = True
     files: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    portrait: Portrait | None = field(default=None, compare=False, repr=False)
 
     @property
     def is_monotone(self) -> bool:

@@ -5,20 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from .counts import ModelSource, Source, versions
+from .portrait import Answer
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     Pixels = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The class that a model gives an image, and the probability that it gives to that class."""
-
-    label: int
-    confidence: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """A model under attack: what ``fgsm attack`` and ``fgsm eval`` find."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import sqrt
 from statistics import stdev
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from ..family import Attack
 from .counts import ModelSource, Source, rate, versions, wilson_interval
 from .gallery import Gallery
+from .portrait import Portrait
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,7 @@ class Judgement:
 
     saved: the adversarial set as it was read back from 8-bit files; None where none was written.
     gallery: images to be shown along with the numbers.
+    portrait: what a report shows beyond this; None where none was asked for.
     """
 
     command: str
@@ -200,7 +202,8 @@ class Judgement:
     fail_under: float | None
     files: tuple[str, ...] = ()
     saved: AttackResult | None = None
-    gallery: Gallery | None = None
+    gallery: Gallery | None = field(default=None, compare=False, repr=False)
+    portrait: Portrait | None = field(default=None, compare=False, repr=False)
 
     @property
     def passed(self) -> bool | None:
