@@ -13,6 +13,7 @@ expected, and both doors agree. No TensorFlow here.
 """
 
 from .command_line import command_line
+from .certifying import CertifyOptions
 from .experiment_file import (
     command_of,
     dump_experiment,
@@ -22,6 +23,7 @@ from .experiment_file import (
     resolve_experiment,
 )
 from .fields import (
+    CERTIFICATES_FILE,
     CHECKPOINT_FILE,
     CONFIG_FILE,
     CURVE_FILE,
@@ -49,6 +51,7 @@ from .training import ARCHITECTURES, TrainOptions
 
 __all__ = [
     "ARCHITECTURES",
+    "CERTIFICATES_FILE",
     "CHECKPOINT_FILE",
     "CONFIG_FILE",
     "CURVE_FILE",
@@ -64,6 +67,7 @@ __all__ = [
     "AttackOptions",
     "AuditOptions",
     "Cluster",
+    "CertifyOptions",
     "CurveOptions",
     "Devices",
     "EvalOptions",
