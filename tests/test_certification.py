@@ -13,11 +13,20 @@ from hypothesis import strategies as st
 from fgsm_cli import FgsmError, attack_named
 from fgsm_cli.backend import keras, tf
 from fgsm_cli.branching import Query, settle
-from fgsm_cli.certification import BOUNDS, Search, bracket, certifier_of, network_of
-from fgsm_cli.certification.bounds import Region, intervals, least, margins, others_of, refined
+from fgsm_cli.certification import Search, bracket, certifier_of
 from fgsm_cli.certification.exact import program_of, settled
-from fgsm_cli.certification.rounding import _errors
 from fgsm_cli.models import build_mlp, inspect
+from fgsm_cli.relaxation import (
+    BOUNDS,
+    Region,
+    intervals,
+    least,
+    margins,
+    network_of,
+    others_of,
+    refined,
+)
+from fgsm_cli.relaxation.rounding import _errors
 
 L = keras.layers
 rng = np.random.default_rng(0)

@@ -23,11 +23,9 @@ from ..evaluation import Contest, check_budget, judge, look_at, score_of
 from ..family import Norm
 from ..models import Classifier
 from ..norms import NORMS
+from ..relaxation import BOUNDS, ROOM, Network, Region, margins, network_of, others_of, slack
 from ..training import Progress
-from .bounds import BOUNDS, ROOM, Region, margins, others_of
 from .exact import program_of, settled
-from .network import Network, network_of
-from .rounding import slack
 
 Flags = NDArray[np.bool_]
 

@@ -23,7 +23,7 @@ import numpy as np
 from ..backend import tf
 from ..branching import Affine, Found, Program, Query, Rectify
 from ..errors import FgsmError
-from .network import Linear, Network
+from ..relaxation import Linear, Network
 
 _SERVER = "from fgsm_cli.branching import serve; serve()"
 

@@ -35,6 +35,13 @@ def training_view(record: Training) -> View:
             f"Trained against {against.row.title}, {against.norm.capitalize()}, epsilon "
             f"{against.epsilon:.4g}; training accuracy is that on its images, in the last epoch.",
         ]
+    if record.certified:
+        bounds, epsilon = record.certified
+        learned = "training, certified"
+        sentences = [
+            f"Trained on {bounds.upper()} bounds, Linf, epsilon {epsilon:.4g}; training accuracy "
+            "is what these prove, in the last epoch.",
+        ]
     parts = [(learned, last.correct, last.n), ("test", record.clean_correct, record.n)]
     if last.validation_n:
         parts.insert(1, ("validation", last.validation_correct, last.validation_n))
