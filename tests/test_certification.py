@@ -15,6 +15,8 @@ from fgsm_cli.backend import keras, tf
 from fgsm_cli.branching import Query, settle
 from fgsm_cli.certification import Search, bracket, certifier_of
 from fgsm_cli.certification.exact import program_of, settled
+from fgsm_cli.config import TrainOptions, build
+from fgsm_cli.data import load_images
 from fgsm_cli.models import build_mlp, inspect
 from fgsm_cli.relaxation import (
     BOUNDS,
@@ -27,6 +29,7 @@ from fgsm_cli.relaxation import (
     refined,
 )
 from fgsm_cli.relaxation.rounding import _errors
+from fgsm_cli.training import train
 
 L = keras.layers
 rng = np.random.default_rng(0)
@@ -409,3 +412,48 @@ def test_options_that_do_not_fit_are_refused(fgsm, flags, sentence):
     done = fgsm("certify", *flags)
     assert done.returncode == 2
     assert sentence in done.stderr
+
+
+def test_eval_and_curve_tell_what_is_proved(fgsm, model_file):
+    both = ("-n", "60", "--certify", "-f", "json")
+    judged = json.loads(fgsm("eval", model_file, "-e", "0.01", "-e", "0.03", *both).stdout)
+    traced = json.loads(
+        fgsm("curve", model_file, "--epsilon-max", "0.03", "--points", "4", *both).stdout
+    )
+    for one in (*judged["results"], *traced["points"]):
+        assert 0 < one["certified_correct"] <= one["adversarial_correct"]
+    assert traced["points"][0]["certified_correct"] == traced["clean_correct"]
+    assert traced["points"][1]["certified_correct"] == judged["results"][0]["certified_correct"]
+    table = fgsm("eval", model_file, "-e", "0.01", "-n", "60", "--certify").stdout
+    assert "proved" in table
+    assert "proved" not in fgsm("eval", model_file, "-e", "0.01", "-n", "60").stdout
+
+
+@pytest.mark.parametrize("method", ["ibp", "crown-ibp"])
+def test_training_on_bounds_gives_a_guarantee(method, classifier, images):
+    """A network trained so is proved where the plain one, as good, is not."""
+    options = build(
+        TrainOptions,
+        {"certified": method, "epsilon": 0.1, "warmup": 3, "mix": 0.5, "epochs": 5, "dropout": 0},
+    )
+    model = build_mlp((64,), dropout=0)
+    learned = load_images("mnist", "train", limit=8000)
+    train(model, learned, options, quiet)
+    few = images.take(np.arange(300))
+    guarded = certifier_of(inspect(model), images.shape, "linf", "ibp").least(few, 0.1, 300)
+    plain = certifier_of(classifier, images.shape, "linf", "crown").least(few, 0.1, 300)
+    assert (plain > 0).mean() < 0.05
+    assert (guarded > 0).mean() > 0.25
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"certified": "ibp", "adversarial": "fgsm"}, "--adversarial has no effect with --cert"),
+        ({"certified": "ibp", "gradalign": 1}, "--gradalign has no effect with --certified"),
+        ({"certified": "crown-ibp"}, "--certified crown-ibp needs --warmup"),
+    ],
+)
+def test_certified_training_makes_no_examples(options, sentence):
+    with pytest.raises(FgsmError, match=sentence):
+        build(TrainOptions, options)

@@ -7,6 +7,6 @@ Bounds come from ``relaxation``; ``exact.py`` searches what they leave open, and
 both beside the attacks.
 """
 
-from .bracket import Certifier, Known, Search, bracket, certifier_of
+from .bracket import Certifier, Known, Search, bracket, certifier_of, proved
 
-__all__ = ["Certifier", "Known", "Search", "bracket", "certifier_of"]
+__all__ = ["Certifier", "Known", "Search", "bracket", "certifier_of", "proved"]

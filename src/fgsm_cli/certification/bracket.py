@@ -74,6 +74,36 @@ def certifier_of(
     return Certifier(network, norm, find, batch)
 
 
+def proved(
+    classifier: Classifier,
+    images: ImageSet,
+    norm: Norm,
+    epsilon: float,
+    right: Flags,
+    stands: Flags,
+    batch_size: int,
+) -> Flags:
+    """Which of the images that are right nothing in the ball turns, by CROWN: (n,).
+
+    stands: which of them an attack in that ball has left right.
+    Raises FgsmError if it has turned one of those proved.
+    """
+    if not epsilon:
+        return right
+    certifier = certifier_of(classifier, images.shape, norm, "crown")
+    sure = right & (certifier.least(images, epsilon, batch_size) > 0)
+    _refuse_crossing(classifier, sure & ~stands)
+    return sure
+
+
+def _refuse_crossing(classifier: Classifier, crossed: Flags) -> None:
+    if crossed.any():
+        raise FgsmError(
+            f"{classifier.path or 'the model'} has images that are proved robust and broken at "
+            "once, so that neither would mean anything; does it compute in less than float32?"
+        )
+
+
 @dataclass(frozen=True)
 class Search:
     """How far an exact search goes: seconds an image, and processes (None: one a processor)."""
@@ -157,11 +187,7 @@ def bracket(
         done = int(np.sum(robust[k, open_] | broken[k, open_]))
         found.append((contest[0].epsilon, x_adv, before if search else 0, done))
     robust = np.logical_or.accumulate(robust[::-1])[::-1]
-    if np.any(robust & broken):
-        raise FgsmError(
-            f"{classifier.path or 'the model'} has images that are proved robust and broken at "
-            "once, so that neither would mean anything; does it compute in less than float32?"
-        )
+    _refuse_crossing(classifier, robust & broken)
     known = tuple(
         Known(epsilon, robust[k], broken[k], lowest[k], examples, searched, settled_)
         for k, (epsilon, examples, searched, settled_) in enumerate(found)

@@ -78,15 +78,18 @@ def curve_view(record: Curve) -> View:
         f"{record.attack.row.title} curve, {record.attack.norm.capitalize()}",
         _subject(record),
         [
-            ("epsilon", *kept, "95 % interval"),
+            ("epsilon", *kept, "95 % interval", *(("proved",) if record.certified else ())),
             *(
                 (
                     f"{epsilon:.4g}",
                     count(part),
                     percent(rate(part, record.n)),
                     interval(part, record.n),
+                    *((percent(rate(record.certified[k], record.n)),) if record.certified else ()),
                 )
-                for epsilon, part in zip(record.epsilons, record.correct, strict=True)
+                for k, (epsilon, part) in enumerate(
+                    zip(record.epsilons, record.correct, strict=True)
+                )
             ),
         ],
         (
