@@ -167,7 +167,7 @@ def bracket(
         open_ = np.flatnonzero(right & ~robust[k] & ~broken[k])
         if len(open_):
             turned, doubts = _attacked(
-                classifier, images.take(open_), contest, batch_size, seed, progress
+                classifier, images.take(open_), open_, contest, batch_size, seed, progress
             )
             warnings += doubts
             x_adv = {**x_adv, **{int(open_[i]): x for i, x in turned.items()}}
@@ -205,12 +205,16 @@ def _pairs(images: ImageSet, size: int) -> Any:
 def _attacked(
     classifier: Classifier,
     images: ImageSet,
+    numbers: NDArray[np.intp],
     contest: Contest,
     batch_size: int,
     seed: int,
     progress: Progress,
 ) -> tuple[dict[int, NDArray[np.float32]], tuple[str, ...]]:
-    """What the worst of the attacks makes of the images that it turns, by their position."""
+    """What the worst of the attacks makes of the images that it turns, by their position.
+
+    numbers: the places of the images in their set, which their random starts are drawn by.
+    """
     made: dict[int, NDArray[np.float32]] = {}
 
     def keep(_: int, indices: NDArray[np.intp], x_adv: NDArray[np.float32]) -> None:
@@ -224,6 +228,7 @@ def _attacked(
         seed=seed,
         progress=progress,
         keep=keep,
+        numbers=numbers,
     )
     turned = np.flatnonzero(~judged.still[0]).tolist()
     return {i: made[i] for i in turned}, judged.results[0].warnings

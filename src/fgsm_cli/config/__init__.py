@@ -12,8 +12,8 @@ them; so ``1e-3``, ``"0.1"`` and ``8/255`` are numbers, ``no`` is a name where a
 expected, and both doors agree. No TensorFlow here.
 """
 
-from .command_line import command_line
 from .certifying import CertifyOptions
+from .command_line import command_line
 from .experiment_file import (
     command_of,
     dump_experiment,
@@ -66,8 +66,8 @@ __all__ = [
     "SHARDS_FOLDER",
     "AttackOptions",
     "AuditOptions",
-    "Cluster",
     "CertifyOptions",
+    "Cluster",
     "CurveOptions",
     "Devices",
     "EvalOptions",
