@@ -100,8 +100,9 @@ def _certified(model: Model, options: TrainOptions) -> Objective:
 
     The logits that accuracy is seen by are the worst ones: what counts as right is proved.
     """
-    classifier = inspect(model)
-    network = network_of(classifier, [size or 0 for size in classifier.input_shape])
+    with tf.init_scope():  # a network is taken apart by asking it, outside the step's own graph
+        classifier = inspect(model)
+        network = network_of(classifier, [size or 0 for size in classifier.input_shape])
     fit = fit_of(0)
 
     def certified(x: Any, y: Any, seed: Any, grown: Any) -> tuple[Any, Any, Any]:
