@@ -15,7 +15,16 @@ from ..config import Options, flag, keys
 from ..errors import FgsmError
 from ..validation import expected
 
-PANELS = ("Attack", "Model", "Training", "Adversarial training", "Data", "Computation", "Output")
+PANELS = (
+    "Attack",
+    "Certificate",
+    "Model",
+    "Training",
+    "Adversarial training",
+    "Data",
+    "Computation",
+    "Output",
+)
 
 
 def _parameter(name: str, field: Any, schema: Mapping[str, Any]) -> inspect.Parameter:

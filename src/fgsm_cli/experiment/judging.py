@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..certification import proved
 from ..config import AttackOptions, EvalOptions
 from ..data import ImageSet, Split, is_named, load_images
 from ..distribution import crew_of
@@ -200,6 +201,8 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
     else:
         classifier, images = subject(options, watch)
         judged = _judged(options, classifier, images, watch)
+        if options.certify:
+            judged = _certified(options, classifier, images, judged)
         record = replace(
             _record("eval", options, classifier, images, judged),
             portrait=_portrait(options, classifier, images, judged, watch),
@@ -209,6 +212,20 @@ def evaluate(options: EvalOptions, watch: Watch) -> Judgement:
     if folder:
         write(folder, {"eval": options}, record.as_dict())
     return record
+
+
+def _certified(
+    options: EvalOptions, classifier: Classifier, images: ImageSet, judged: Judged
+) -> Judged:
+    """The results with what is proved at their epsilons, which none of them may cross."""
+    results = []
+    for contest, result, still in zip(
+        options.contests(), judged.results, judged.still, strict=True
+    ):
+        norm, epsilon = contest[0].norm, contest[0].epsilon
+        sure = proved(classifier, images, norm, epsilon, judged.right, still, options.batch_size)
+        results.append(replace(result, certified_correct=int(sure.sum())))
+    return replace(judged, results=tuple(results))
 
 
 def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgement:

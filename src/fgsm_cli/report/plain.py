@@ -7,10 +7,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from ..results import Audit, Comparison, Curve, Judgement, Reproduction, Transfer, Verification
+from ..results import (
+    Audit,
+    Certification,
+    Comparison,
+    Curve,
+    Judgement,
+    Reproduction,
+    Transfer,
+    Verification,
+)
 from .views import Shown
 
-Listing = Comparison | Verification | Audit | Transfer | Reproduction
+Listing = Comparison | Verification | Audit | Transfer | Reproduction | Certification
 Named = Sequence[tuple[str, Shown]]
 
 CSV_COLUMNS = (
@@ -86,6 +95,8 @@ def _listed(record: Listing) -> Sequence[Any]:
         return record.pairs
     if isinstance(record, Transfer):
         return record.crossings
+    if isinstance(record, Certification):
+        return record.brackets
     if isinstance(record, Reproduction):
         return record.figures
     return record.checks if isinstance(record, Verification) else record.findings
@@ -103,6 +114,8 @@ def _lines(record: Shown) -> list[dict[str, Any]]:
             {**document, **one, "model": {"path": f"{one['source']} -> {one['target']}"}}
             for one in document["results"]
         ]
+    if isinstance(record, Certification):
+        return [{**document, **one} for one in document["results"]]
     if not isinstance(record, Curve):
         return [document]
     return [

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...results import Audit, Curve, Epoch, Judgement, Training, Transfer, rate
+from ...results import Audit, Certification, Curve, Epoch, Judgement, Training, Transfer, rate
 from ..text import counts, interval, percent
-from . import judgement
+from . import certification, judgement
 from .blocks import Block, Cell, Level, Notes, Number, Numbers, Part, Section, Table, shaded
 from .charts import Axis, Series, chart
 from .gallery import gallery
@@ -326,4 +326,5 @@ TELLERS: Mapping[type[Any], Callable[[str, Any], Part]] = {
     Training: training,
     Audit: audit,
     Transfer: transfer,
+    Certification: certification.told,
 }
