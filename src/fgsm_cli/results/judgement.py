@@ -39,7 +39,10 @@ class Worst:
     @property
     def title(self) -> str:
         """What the report calls it."""
-        return "Worst of " + ", ".join(attack.name for attack in self.attacks)
+        return "Worst of " + ", ".join(
+            one.name if one.loss == one.row.loss else f"{one.name} ({one.loss})"
+            for one in self.attacks
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """As the JSON document shows it: the name, what is shared, and each attack."""
