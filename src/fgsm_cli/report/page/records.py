@@ -7,6 +7,7 @@ from ...results import Audit, Certification, Curve, Epoch, Judgement, Training, 
 from ..text import counts, interval, percent
 from . import certification, judgement
 from .blocks import Block, Cell, Level, Notes, Number, Numbers, Part, Section, Table, shaded
+from .certification import proved_up_to
 from .charts import Axis, Series, chart
 from .gallery import gallery
 from .portrait import accuracy_chart, classes, smallest_chart
@@ -27,7 +28,12 @@ def curve(name: str, record: Curve) -> Part:
     half = f", and half of what it gets right is gone by {middle:.4g}" if middle else ""
     sections = []
     if portrait:
-        shown = accuracy_chart(portrait, None)
+        proved = (
+            [proved_up_to(record.epsilons, record.certified, record.correct, record.n)]
+            if record.certified
+            else []
+        )
+        shown = accuracy_chart(portrait, None, proved)
         sections = [
             Section("How much is left", [shown, smallest_chart(portrait.course, None)]),
             Section("Which classes", classes(portrait)),
