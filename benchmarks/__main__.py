@@ -13,7 +13,17 @@ from .report import as_document, print_rows
 
 # A benchmark is a module of its own with a function run(plan) -> rows. Those that start
 # processes stand first: they must be done before this process loads TensorFlow.
-BENCHMARKS = ("help", "process", "fgsm", "pgd", "restarts", "curve", "training", "adversarial")
+BENCHMARKS = (
+    "help",
+    "process",
+    "fgsm",
+    "pgd",
+    "restarts",
+    "curve",
+    "training",
+    "adversarial",
+    "certify",
+)
 
 BATCH_SIZES = (500, 1000, 2000, 5000, 10_000)
 

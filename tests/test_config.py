@@ -180,7 +180,7 @@ def test_an_option_reaches_the_attacks_that_it_concerns():
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "x.yaml is empty; expected one of the sections train, attack, eval, curve, audit, transfer, run"),
+        ("", "x.yaml is empty; expected one of the sections train, attack, eval, curve, audit, transfer, certify, run"),
         ("# epsilon: 0.1\n", "x.yaml is empty"),
         ("- attack\n", "x.yaml, line 1: expected sections as 'key: value'. Received: a list"),
         ("epsilon:0.1\n", "line 1: expected sections as 'key: value'. Received: 'epsilon:0.1'"),

@@ -32,7 +32,7 @@ WHOLE = {
     "b.npz": buffered(lambda file: np.savez_compressed(file, x=X / 255, y=Y)),
     "a.npy": buffered(lambda file: np.save(file, X)),
     "a-idx3-ubyte": idx_bytes(X),
-    "a-idx3-ubyte.gz": gzip.compress(idx_bytes(X)),
+    "a-idx3-ubyte.gz": gzip.compress(idx_bytes(X), mtime=0),
     "a.csv": table(X[:, 10:14, 10:14], Y, names=KAGGLE[:17]).encode(),
     "b.csv": table(X[:, 10:14, 10:14] / 255, Y).encode(),
     "a.png": buffered(lambda file: Image.fromarray(X[0]).save(file, "png")),

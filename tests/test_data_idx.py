@@ -91,7 +91,7 @@ WHOLE = idx_bytes(X)
         ("a-idx3-ubyte.gz", gzip.compress(WHOLE[:-1]), "15680 bytes. Received: 15679"),
         ("a-idx3-ubyte.gz", gzip.compress(WHOLE + b"0"), "15680 bytes. Received: more"),
         ("a-idx3-ubyte.gz", gzip.compress(WHOLE)[:-8] + b"\0" * 8, "is damaged: CRC check failed"),
-        ("a-idx3-ubyte.gz", gzip.compress(b"nothing of the kind"), "is not IDX"),
+        ("a-idx3-ubyte.gz", gzip.compress(b"nothing of the kind", mtime=0), "is not IDX"),
         ("a-idx1-ubyte", WHOLE, "must have as many axes as its name says, 1. Received: 3"),
         ("a-ubyte", idx_bytes(np.arange(9, dtype=np.uint8)), "must hold images, an array of 2 or 3 or 4 axes. Received: 1 axes"),
         ("a-ubyte", idx_bytes(X[:0]), "must hold images (n, ...). Received: shape (0, 28, 28)"),

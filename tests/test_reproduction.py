@@ -61,7 +61,7 @@ def test_every_experiment_is_there_and_holds_its_figures(name):
     for figure in FIGURES:
         if figure.experiment == name:
             section, *_ = figure.where.split(".")
-            assert command_of(section) in ("attack", "eval", "transfer")
+            assert command_of(section) in ("attack", "eval", "transfer", "certify")
             assert section in resolved
             assert 0 <= figure.low <= figure.high <= 1
 

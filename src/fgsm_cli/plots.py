@@ -2,6 +2,7 @@
 
 heat_map(record, "transfer.svg")
 curves(lines, "curve.pdf")
+bracket_plot(record, "bracket.svg")
 grid(gallery, "grid.png")
 """
 
@@ -11,7 +12,7 @@ from typing import Any
 
 from .files import whole_file
 from .images import levels, stretched
-from .results import Answer, Gallery, Line, Transfer
+from .results import Answer, Certification, Gallery, Line, Transfer
 
 # Cells darker than this carry white numbers.
 _DARK = 0.5
@@ -89,6 +90,28 @@ def curves(lines: Sequence[Line], path: str) -> None:
 
 def _ends(line: Line) -> tuple[list[float], list[float]]:
     return [point.low for point in line.points], [point.high for point in line.points]
+
+
+def bracket_plot(record: Certification, path: str) -> None:
+    """Where robust accuracy lies at every epsilon: a band between what is proved and what stands.
+
+    path: .svg, .pdf or .png. Raises FgsmError if it cannot be written.
+    """
+    clean = 100 * record.clean_correct / record.n
+    epsilons = [0.0, *(one.epsilon for one in record.brackets)]
+    low = [clean, *(100 * one.proved / one.n for one in record.brackets)]
+    high = [clean, *(100 * one.upper / one.n for one in record.brackets)]
+    with _figures() as figure_class:
+        figure = figure_class(figsize=(5.2, 3.6), layout="constrained")
+        axes = figure.subplots()
+        axes.fill_between(epsilons, low, high, color="0.85", label="undecided")
+        axes.plot(epsilons, high, "o--", color="0.35", label="withstands the attacks")
+        axes.plot(epsilons, low, "o-", color="black", label="proved")
+        axes.set_xlabel(f"epsilon ({record.norm.capitalize()})")
+        axes.set_ylabel(f"accuracy on {record.n:,} images (%)")
+        axes.set_ylim(-2, 102)
+        axes.legend()
+        _write(figure, path)
 
 
 def grid(gallery: Gallery, path: str) -> None:

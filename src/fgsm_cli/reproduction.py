@@ -24,10 +24,12 @@ _IN_REPOSITORY = Path(__file__).parents[2] / "configs" / "papers"
 GOODFELLOW = "Goodfellow et al. 2015, arXiv 1412.6572"
 TRAMER = "Tramèr et al. 2018, arXiv 1705.07204"
 WONG = "Wong et al. 2020, arXiv 2001.03994"
+GOWAL = "Gowal et al. 2018, arXiv 1810.12715"
 MADRY = "Madry et al. 2018, arXiv 1706.06083"
 
 
 _MLP = "an MLP in place of the maxout network"
+_SMALL_MLP = "a small MLP in place of a conv net, and 25 epochs"
 _SMALL = "fewer images, epochs and steps"
 
 FIGURES = (
@@ -125,6 +127,18 @@ FIGURES = (
     Figure(
         "madry2018-pgd", MADRY, "PGD-100 .3, restarts",
         "eval-restarts.results.0.adversarial_accuracy", 0.893, 0.65, 1.0, _SMALL,
+    ),
+    Figure(
+        "gowal2018", GOWAL, "IBP training at .1: clean accuracy",
+        "certify.clean_accuracy", 0.9894, 0.95, 1.0, _SMALL_MLP,
+    ),
+    Figure(
+        "gowal2018", GOWAL, "proved by intervals at .1",
+        "certify.results.0.certified_accuracy", 0.9708, 0.74, 1.0, _SMALL_MLP,
+    ),
+    Figure(
+        "gowal2018", GOWAL, "left by the attacks at .1",
+        "certify.results.0.adversarial_accuracy", 0.9799, 0.79, 1.0, _SMALL_MLP,
     ),
 )  # fmt: skip
 

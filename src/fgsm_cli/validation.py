@@ -33,6 +33,13 @@ def _fraction(value: Any) -> Any:
     return value
 
 
+def _seconds(value: Any) -> Any:
+    """Read '60s', '5m' or '1h' as seconds."""
+    if isinstance(value, str) and (found := re.fullmatch(r"\s*([\d.]+)\s*([smh])\s*", value)):
+        return float(found[1]) * {"s": 1, "m": 60, "h": 3600}[found[2]]
+    return value
+
+
 _FAR = 1e9
 
 
@@ -69,6 +76,13 @@ Weight = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False), BeforeValid
 Epochs = Annotated[int, Field(ge=0, le=10_000), BeforeValidator(number)]
 Replays = Annotated[int, Field(ge=1, le=100), BeforeValidator(number)]
 LearningRate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False), BeforeValidator(number)]
+
+Seconds = Annotated[
+    float,
+    Field(gt=0, le=2_000_000_000, allow_inf_nan=False),
+    BeforeValidator(number),
+    BeforeValidator(_seconds, json_schema_input_type=float | str),
+]
 
 Ends = Annotated[
     tuple[float, float],

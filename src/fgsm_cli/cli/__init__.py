@@ -22,6 +22,7 @@ from ..config import (
     SECTIONS,
     AttackOptions,
     AuditOptions,
+    CertifyOptions,
     CurveOptions,
     EvalOptions,
     Format,
@@ -73,6 +74,7 @@ SUMMARIES = {
     "audit": "Can the numbers be trusted? The checks the literature asks for, each with a verdict.",
     "transfer": "The accuracies of several models on examples crafted on each of them.",
     "show": "Show images of a saved adversarial set in the terminal, before and after.",
+    "certify": "Robust accuracy from both sides: what is proved, and what attacks leave.",
     "run": "Run a whole experiment from a YAML file, its sections in order.",
 }
 
@@ -98,6 +100,11 @@ EXAMPLES = {
         "fgsm transfer a.keras b.keras --attack pgd --ensemble --plot transfer.svg",
     ),
     "show": ("fgsm show adv.npz", "fgsm show adv.npz my_model.keras --only 4,9 --images grid.pdf"),
+    "certify": (
+        "fgsm certify --epsilon 0.005 --epsilon 0.01",
+        "fgsm certify --epsilon 0.01 --limit 1000 --exact --time-limit 60s",
+        "fgsm certify my_model.keras -e 1/255 -e 2/255 --bounds alpha-crown --plot bracket.svg",
+    ),
     "run": (
         "fgsm run configs/quickstart.yaml",
         "fgsm run configs/quickstart.yaml --set attack.epsilon=0.2 --output runs/quick",
@@ -312,6 +319,7 @@ for _name, _class in (
     ("curve", CurveOptions),
     ("audit", AuditOptions),
     ("transfer", TransferOptions),
+    ("certify", CertifyOptions),
 ):
     _register(_name, _class, _single(_name), CONFIG)
 _register("show", ShowOptions, _show)
@@ -425,7 +433,7 @@ def reproduce(
         typer.Argument(metavar="NAME ...", help="Which; without any, those that take seconds."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All of them, which takes about an hour.")
+        bool, typer.Option("--all", help="All of them; the convolutional networks take long.")
     ] = False,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Folder, with one for each.")
@@ -481,12 +489,19 @@ def _silent(*_: Any) -> None:
 def _gate(records: "Sequence[Record]", *, told: bool = True) -> int:
     """The exit code that the records' own gates ask for, and on stderr why."""
     say = complain if told else _silent
-    from ..results import Audit, Judgement
+    from ..results import Audit, Certification, Judgement
 
     code = DONE
     for record in records:
         if isinstance(record, Audit) and record.verdict == "fail":
             say("Gate failed: the audit found reasons not to trust the numbers")
+            code = GATE_FAILED
+        if isinstance(record, Certification) and record.passed is False:
+            worst = min(record.brackets, key=lambda one: one.proved)
+            say(
+                f"Gate failed: certified accuracy {worst.proved / worst.n:.6g} (epsilon "
+                f"{worst.epsilon:.4g}) is under {record.fail_under:.9g}"
+            )
             code = GATE_FAILED
         if isinstance(record, Judgement) and record.passed is False:
             lowest = min(record.results, key=lambda result: result.adversarial_correct or 0)

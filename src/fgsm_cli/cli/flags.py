@@ -17,7 +17,16 @@ from ..validation import expected
 
 # The words of a command that are no flags, in their order.
 ARGUMENTS = {"set": "SET", "model": "MODEL", "models": "MODEL ..."}
-PANELS = ("Attack", "Model", "Training", "Adversarial training", "Data", "Computation", "Output")
+PANELS = (
+    "Attack",
+    "Certificate",
+    "Model",
+    "Training",
+    "Adversarial training",
+    "Data",
+    "Computation",
+    "Output",
+)
 
 
 def _parameter(name: str, field: Any, schema: Mapping[str, Any]) -> inspect.Parameter:

@@ -12,6 +12,7 @@ them; so ``1e-3``, ``"0.1"`` and ``8/255`` are numbers, ``no`` is a name where a
 expected, and both doors agree. No TensorFlow here.
 """
 
+from .certifying import CertifyOptions
 from .command_line import command_line
 from .experiment_file import (
     command_of,
@@ -22,6 +23,7 @@ from .experiment_file import (
     resolve_experiment,
 )
 from .fields import (
+    CERTIFICATES_FILE,
     CHECKPOINT_FILE,
     CONFIG_FILE,
     CURVE_FILE,
@@ -52,6 +54,7 @@ from .training import ARCHITECTURES, TrainOptions
 
 __all__ = [
     "ARCHITECTURES",
+    "CERTIFICATES_FILE",
     "CHECKPOINT_FILE",
     "CONFIG_FILE",
     "CURVE_FILE",
@@ -67,6 +70,7 @@ __all__ = [
     "SHARDS_FOLDER",
     "AttackOptions",
     "AuditOptions",
+    "CertifyOptions",
     "Cluster",
     "CurveOptions",
     "Devices",

@@ -249,11 +249,21 @@ class EvalOptions(_Judging):
         "does not attack again.",
         group="Attack",
     )
+    certify: bool = option(
+        False,
+        "Also tell what CROWN proves at each epsilon, whatever the attack.",
+        group="Certificate",
+    )
     examples: Text | None = option(
         None,
         "Score this saved adversarial set (file or folder) instead of attacking.",
         group="Data",
     )
+
+    @property
+    def need_of_labels(self) -> str | None:
+        """As of any judgement; a certificate needs them, too."""
+        return "--certify" if self.certify else super().need_of_labels
 
     def contests(self) -> tuple[tuple[Attack, ...], ...]:
         """Every attack at every epsilon; or, at every epsilon, the worst of the attacks."""
@@ -271,6 +281,8 @@ class EvalOptions(_Judging):
         super().check()
         self.contests()
         self._check_concern(self.attack)
+        if self.examples and self.certify:
+            raise FgsmError("--certify proves of clean images; --examples has no effect on it")
         if self.examples:
             ignored = [
                 name
@@ -300,11 +312,16 @@ class CurveOptions(ModelOptions, TrackedOptions):
     )
     loss: Loss | None = option(None, "Loss ascended. Default: the attack's own.", group="Attack")
     plot: Text | None = option(None, "File for the curve (.svg, .pdf or .png).", group="Output")
+    certify: bool = option(
+        False,
+        "Also tell what CROWN proves at each epsilon, whatever the attack.",
+        group="Certificate",
+    )
 
     @property
     def need_of_labels(self) -> str | None:
-        """A plot of accuracies."""
-        return "--plot" if self.plot else None
+        """A plot of accuracies and a certificate need them, to know what is right."""
+        return "--certify" if self.certify else "--plot" if self.plot else None
 
     def check(self) -> None:
         """Raise FgsmError for a plot that cannot be written."""

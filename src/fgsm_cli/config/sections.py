@@ -9,6 +9,7 @@ from pydantic.fields import FieldInfo
 
 from ..errors import FgsmError
 from ..validation import explain
+from .certifying import CertifyOptions
 from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions, TransferOptions
 from .options import Options, RunOptions
 from .training import TrainOptions
@@ -20,6 +21,7 @@ SECTIONS: dict[str, type[Options]] = {
     "curve": CurveOptions,
     "audit": AuditOptions,
     "transfer": TransferOptions,
+    "certify": CertifyOptions,
     "run": RunOptions,
 }
 

@@ -65,6 +65,12 @@ class TrainOptions(TrackedOptions):
     adversarial: AttackName | None = option(
         None, "Train on adversarial examples by this attack.", group=_ADVERSARIAL
     )
+    certified: Literal["ibp", "crown-ibp"] | None = option(
+        None,
+        "Train on the worst logits that bounds allow: a loss that no example exceeds. crown-ibp "
+        "starts with tighter bounds, which --warmup fades out.",
+        group=_ADVERSARIAL,
+    )
     epsilon: Epsilon = option(
         0.1, "Their size on the 0..1 pixel scale.", group=_ADVERSARIAL, short="-e"
     )
@@ -125,6 +131,10 @@ class TrainOptions(TrackedOptions):
             step_size=self.step_size,
         )
 
+    def certificate(self) -> tuple[str, float] | None:
+        """The bounds that are trained on, and their epsilon; None without."""
+        return (self.certified, self.epsilon) if self.certified else None
+
     def check(self) -> None:
         """Raise FgsmError for options that do not go together."""
         super().check()
@@ -140,6 +150,9 @@ class TrainOptions(TrackedOptions):
         }
         if self.architecture != "mlp" and "hidden" in given:
             raise FgsmError(f"--hidden is of the architecture mlp. Received: {self.architecture}")
+        if self.certified:
+            self._check_certified(given)
+            return
         if self.adversarial is None:
             for name, field in type(self).model_fields.items():
                 extra: Any = field.json_schema_extra
@@ -171,6 +184,19 @@ class TrainOptions(TrackedOptions):
             )
         if self.steps and self.steps > 1 and row.steps == 1:
             raise FgsmError(f"--steps does not fit {self.adversarial}: one step only")
+
+    def _check_certified(self, given: set[str]) -> None:
+        """Refuse what has no part in certified training, which makes no examples."""
+        for name, field in type(self).model_fields.items():
+            extra: Any = field.json_schema_extra
+            concerns = name in ("certified", "epsilon", "warmup", "mix")
+            if name in given and extra["group"] == _ADVERSARIAL and not concerns:
+                raise FgsmError(f"{flag(name)} has no effect with --certified")
+        for name in ("noise", "label_smoothing"):
+            if name in given:
+                raise FgsmError(f"{flag(name)} has no effect with --certified")
+        if self.certified == "crown-ibp" and not self.warmup:
+            raise FgsmError("--certified crown-ibp needs --warmup, over which it becomes ibp")
 
     def what_is_learned(self) -> dict[str, Any]:
         """The options that decide the weights, as plain values."""

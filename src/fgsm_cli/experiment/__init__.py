@@ -6,6 +6,7 @@ Nothing here knows the screen: what goes on is told to a ``Watch``.
 """
 
 from .auditing import audit
+from .certifying import certify
 from .commands import COMMANDS, Record
 from .folders import check_apart, config_text, output_folder, write_run
 from .judging import attack, evaluate, judgement_of
@@ -22,6 +23,7 @@ __all__ = [
     "Watch",
     "attack",
     "audit",
+    "certify",
     "check_apart",
     "config_text",
     "curve",

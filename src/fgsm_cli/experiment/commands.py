@@ -9,16 +9,17 @@ from typing import Any
 from ..config import TrackedOptions, TrainOptions
 from ..distribution import Crew, crew_of, lost_workers_told
 from ..files import make_folder
-from ..results import Audit, Curve, Judgement, Training, Transfer
+from ..results import Audit, Certification, Curve, Judgement, Training, Transfer
 from ..tracking import check_installed, to_mlflow, to_tensorboard
 from .auditing import audit
+from .certifying import certify
 from .judging import attack, evaluate
 from .tracing import curve
 from .training import train
 from .transferring import transfer
 from .watch import Watch
 
-Record = Training | Judgement | Curve | Audit | Transfer
+Record = Training | Judgement | Curve | Audit | Transfer | Certification
 
 
 def _by_its_crew(command: Callable[[Any, Watch], Record]) -> Callable[[Any, Watch], Record]:
@@ -87,6 +88,7 @@ _OF_ONE_WORKER: Mapping[str, Callable[[Any, Watch], Record]] = {
     "curve": _tracked("curve", curve),
     "audit": audit,
     "transfer": transfer,
+    "certify": certify,
 }
 
 COMMANDS: Mapping[str, Callable[[Any, Watch], Record]] = {

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import __version__
 from ..config import (
+    CERTIFICATES_FILE,
     CHECKPOINT_FILE,
     CONFIG_FILE,
     CURVE_FILE,
@@ -36,6 +37,7 @@ _WRITTEN = (
     EXAMPLES_FILE,
     OUTCOMES_FILE,
     REPORT_FILE,
+    CERTIFICATES_FILE,
 )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..certification import proved
 from ..config import AttackOptions, EvalOptions
 from ..data import ImageSet
 from ..distribution import crew_of
@@ -243,6 +244,8 @@ def judgement_of(
     crew = crew_of(options.devices, options.cluster)
     keeps = bool(crew.chiefs({"keeps": np.array(wanted > 0)})["keeps"])
     judged = _judged(options, classifier, images, watch, keep if keeps else None)
+    if isinstance(options, EvalOptions) and options.certify:
+        judged = _certified(options, classifier, images, judged)
     record = replace(
         _record(command, options, classifier, images, judged),
         portrait=_portrait(options, classifier, images, judged, watch),
@@ -251,6 +254,20 @@ def judgement_of(
         shown = gallery_of(classifier, images, options.contests(), first)
         record = _with_images(record, shown, options)
     return record, judged
+
+
+def _certified(
+    options: EvalOptions, classifier: Classifier, images: ImageSet, judged: Judged
+) -> Judged:
+    """The results with what is proved at their epsilons, which none of them may cross."""
+    results = []
+    for contest, result, still in zip(
+        options.contests(), judged.results, judged.still, strict=True
+    ):
+        norm, epsilon = contest[0].norm, contest[0].epsilon
+        sure = proved(classifier, images, norm, epsilon, judged.right, still, options.batch_size)
+        results.append(replace(result, certified_correct=int(sure.sum())))
+    return replace(judged, results=tuple(results))
 
 
 def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgement:

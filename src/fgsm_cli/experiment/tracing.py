@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..certification import proved
 from ..config import CURVE_FILE, CurveOptions
 from ..curve import Traced, trace_curve
 from ..data import ImageSet
@@ -47,6 +48,12 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
         else np.full(5, np.inf)
     )
     zeros = found.zero_gradients
+    norm, right = options.direction().norm, found.right[0]
+    certified = tuple(
+        int(proved(classifier, images, norm, epsilon, right, stands, options.batch_size).sum())
+        for epsilon, stands in zip(grid, found.right, strict=True)
+        if options.certify
+    )
     files: tuple[str, ...] = ()
     if folder:
         files = (str(folder / CURVE_FILE),)
@@ -68,6 +75,7 @@ def curve(options: CurveOptions, watch: Watch) -> Curve:
         zero_gradients=zeros,
         labelled=labelled,
         portrait=portrait,
+        certified=certified or None,
         files=files,
         warnings=(
             *classifier.notes,

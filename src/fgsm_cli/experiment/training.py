@@ -84,6 +84,7 @@ def train(options: TrainOptions, watch: Watch) -> Training:
         clean_correct=count_correct(model, test),
         epochs=epochs,
         defence=options.defence(),
+        certified=options.certificate(),
         files=(str(path),),
         warnings=tuple(_training_warnings(images, test, epochs, options)),
     )
@@ -186,6 +187,7 @@ def _recorded(document: Mapping[str, Any], options: TrainOptions) -> Training:
         clean_correct=document["clean_correct"],
         epochs=tuple(Epoch.from_dict(epoch) for epoch in document["epochs"]),
         defence=options.defence(),
+        certified=options.certificate(),
         files=tuple(document["files"]),
         warnings=tuple(document["warnings"]),
     )

@@ -87,9 +87,17 @@ def _a_row_each(record: Judgement) -> list[tuple[str, ...]]:
                 for result in record.results
             ),
         ]
+    is_proved = any(result.certified_correct is not None for result in record.results)
     return [
-        ("attack", "epsilon", "correct", "accuracy", "success", "95 % interval"),
-        ("none", "", count(clean), percent(rate(clean, record.n)), "", interval(clean, record.n)),
+        (
+            *("attack", "epsilon", "correct", "accuracy", "success", "95 % interval"),
+            *(("proved",) if is_proved else ()),
+        ),
+        (
+            *("none", "", count(clean), percent(rate(clean, record.n)), ""),
+            interval(clean, record.n),
+            *(("",) if is_proved else ()),
+        ),
         *(
             (
                 result.attack.name if result.attack else "saved",
@@ -98,6 +106,7 @@ def _a_row_each(record: Judgement) -> list[tuple[str, ...]]:
                 percent(result.adversarial_accuracy),
                 percent(result.success_rate),
                 interval(result.adversarial_correct, result.n),
+                *((percent(rate(result.certified_correct, result.n)),) if is_proved else ()),
             )
             for result in record.results
         ),

@@ -14,6 +14,8 @@ from xml.etree import ElementTree
 from ..results import (
     AttackResult,
     Audit,
+    Bracket,
+    Certification,
     Comparison,
     Curve,
     Judgement,
@@ -86,6 +88,9 @@ def _cases(record: Shown) -> Iterator[Case]:
             for epsilon, part in zip(record.epsilons, record.correct, strict=True):
                 name = f"{record.attack.name} {record.attack.norm} epsilon {epsilon:.4g}"
                 yield Case(name, _share(part, record.n))
+        case Certification():
+            for bracket in record.brackets:
+                yield _proved(record, bracket)
         case Transfer():
             for one in record.crossings:
                 name = f"crafted on {one.source}, judged on {one.target}"
@@ -127,6 +132,18 @@ def _judged(record: Judgement, result: AttackResult) -> Case:
         f"{_share(result.clean_correct, result.n)}",
         f"adversarial accuracy {reached or 0:.6g} is under {bar:.9g}" if under else None,
         result.warnings,
+    )
+
+
+def _proved(record: Certification, bracket: Bracket) -> Case:
+    share, bar = rate(bracket.proved, bracket.n) or 0, record.fail_under
+    return Case(
+        f"proved {record.norm} epsilon {bracket.epsilon:.4g}",
+        f"{counts(bracket.proved, bracket.n)} proved, {bracket.broken:,} broken, "
+        f"{bracket.undecided:,} undecided",
+        f"proved accuracy {share:.6g} is under {bar:.9g}"
+        if bar is not None and share < bar
+        else None,
     )
 
 

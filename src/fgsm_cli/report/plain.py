@@ -9,6 +9,7 @@ from typing import Any
 
 from ..results import (
     Audit,
+    Certification,
     Comparison,
     Curve,
     Gallery,
@@ -20,7 +21,9 @@ from ..results import (
 )
 from .views import Shown
 
-Listing = Comparison | Verification | Audit | Transfer | Reproduction | Gallery | Plot
+Listing = (
+    Comparison | Verification | Audit | Transfer | Reproduction | Certification | Gallery | Plot
+)
 Named = Sequence[tuple[str, Shown]]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -118,6 +121,8 @@ def _listed(record: Listing) -> list[dict[str, Any]]:
             listed = record.pairs
         case Transfer():
             listed = record.crossings
+        case Certification():
+            listed = record.brackets
         case Reproduction():
             listed = record.figures
         case Verification():
@@ -139,6 +144,8 @@ def _lines(record: Shown) -> list[dict[str, Any]]:
             {**document, **one, "model": {"path": f"{one['source']} -> {one['target']}"}}
             for one in document["results"]
         ]
+    if isinstance(record, Certification):
+        return [{**document, **one} for one in document["results"]]
     if not isinstance(record, Curve):
         return [document]
     return [

@@ -7,6 +7,7 @@ from ..experiment import Record
 from ..results import (
     QUANTILES,
     Audit,
+    Certification,
     Comparison,
     Curve,
     Gallery,
@@ -36,6 +37,13 @@ def training_view(record: Training) -> View:
         sentences = [
             f"Trained against {against.row.title}, {against.norm.capitalize()}, epsilon "
             f"{against.epsilon:.4g}; training accuracy is that on its images, in the last epoch.",
+        ]
+    if record.certified:
+        bounds, epsilon = record.certified
+        learned = "training, certified"
+        sentences = [
+            f"Trained on {bounds.upper()} bounds, Linf, epsilon {epsilon:.4g}; training accuracy "
+            "is what these prove, in the last epoch.",
         ]
     parts = [(learned, last.correct, last.n), ("test", record.clean_correct, record.n)]
     if last.validation_n:
@@ -74,15 +82,18 @@ def curve_view(record: Curve) -> View:
         f"{record.attack.row.title} curve, {record.attack.norm.capitalize()}",
         _subject(record),
         [
-            ("epsilon", *kept, "95 % interval"),
+            ("epsilon", *kept, "95 % interval", *(("proved",) if record.certified else ())),
             *(
                 (
                     f"{epsilon:.4g}",
                     count(part),
                     percent(rate(part, record.n)),
                     interval(part, record.n),
+                    *((percent(rate(record.certified[k], record.n)),) if record.certified else ()),
                 )
-                for epsilon, part in zip(record.epsilons, record.correct, strict=True)
+                for k, (epsilon, part) in enumerate(
+                    zip(record.epsilons, record.correct, strict=True)
+                )
             ),
         ],
         (
@@ -195,6 +206,46 @@ def transfer_view(record: Transfer) -> View:
     )
 
 
+def certification_view(record: Certification) -> View:
+    """The bracket at every epsilon: proved, broken, undecided."""
+    proofs = "proved by " + {"ibp": "intervals"}.get(record.bounds, record.bounds.upper())
+    if record.seconds is not None:
+        proofs += f", then by a search of at most {record.seconds:g} s an image"
+    title = f"Robust accuracy from both sides, {record.norm.capitalize()}"
+    attack = record.brackets[0].attack.title.lower()
+    undecided = [one for one in record.brackets if one.undecided]
+    return View(
+        title,
+        _subject(record),
+        [
+            ("epsilon", "at least", "at most", "proved", "broken", "undecided", "95 % interval"),
+            *(
+                (
+                    f"{one.epsilon:.4g}",
+                    percent(rate(one.proved, one.n)),
+                    percent(rate(one.upper, one.n)),
+                    count(one.proved),
+                    count(one.broken),
+                    count(one.undecided),
+                    "{:.1f} to {:.1f} %".format(*(100 * end for end in one.interval or (0, 1))),
+                )
+                for one in record.brackets
+            ),
+        ],
+        (
+            f"Whatever the attacker does: {proofs}; broken by the {attack}. "
+            f"{record.n - record.clean_correct:,} of the {record.n:,} images are wrong to begin "
+            "with.",
+            *(
+                f"At epsilon {one.epsilon:.4g} a proof lacks at most {one.gap or 0:.3g} in the "
+                "margin between logits."
+                for one in undecided
+            ),
+        ),
+        spare=6,
+    )
+
+
 def reproduction_view(record: Reproduction) -> View:
     """Published and measured figures side by side."""
     outside = [one for one in record.figures if not one.agrees]
@@ -254,6 +305,7 @@ VIEWS: Mapping[type[Any], Callable[[Any], View]] = {
     Judgement: judgement_view,
     Curve: curve_view,
     Audit: audit_view,
+    Certification: certification_view,
     Comparison: comparison_view,
     Verification: verification_view,
     Transfer: transfer_view,
@@ -263,5 +315,5 @@ VIEWS: Mapping[type[Any], Callable[[Any], View]] = {
 }
 
 
-def _subject(record: Training | Curve | Audit) -> str:
+def _subject(record: Training | Curve | Audit | Certification) -> str:
     return f"{record.model} on {record.data.path}, {record.data.detail}"

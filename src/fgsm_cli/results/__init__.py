@@ -5,6 +5,7 @@ such as the success rate where nothing was right to begin with, is None. No Tens
 """
 
 from .audit import Audit, Finding, Verdict
+from .certification import Bracket, Certification
 from .comparison import Check, Comparison, Pair, Verification
 from .counts import ModelSource, Source, rate, versions, wilson_interval
 from .curve import QUANTILES, Curve
@@ -21,6 +22,8 @@ __all__ = [
     "Answer",
     "AttackResult",
     "Audit",
+    "Bracket",
+    "Certification",
     "Check",
     "Comparison",
     "Course",

@@ -19,6 +19,7 @@ class Curve:
         false), answers that are as they were.
     quantiles: of the smallest epsilon that turns an image, over the images classified right to
         begin with; None where that many are never turned.
+    certified: proved to withstand whatever attack at each epsilon; None where nobody asked.
     never: how many of these no epsilon of the curve turns.
     back: how many images are wrong at one epsilon and right at a larger one.
     portrait: what a report shows beyond this; None where none was asked for.
@@ -35,6 +36,7 @@ class Curve:
     back: int
     zero_gradients: int
     labelled: bool = True
+    certified: tuple[int, ...] | None = None
     files: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     portrait: Portrait | None = field(default=None, compare=False, repr=False)
@@ -59,10 +61,16 @@ class Curve:
                     "adversarial_correct": correct,
                     "adversarial_accuracy": rate(correct, self.n),
                     "adversarial_interval": wilson_interval(correct, self.n),
+                    "certified_correct": proved,
+                    "certified_accuracy": rate(proved, self.n),
                     "unchanged": None if self.labelled else standing,
                 }
-                for epsilon, correct, standing in zip(
-                    self.epsilons, known, self.correct, strict=True
+                for epsilon, correct, standing, proved in zip(
+                    self.epsilons,
+                    known,
+                    self.correct,
+                    self.certified or [None] * len(known),
+                    strict=True,
                 )
             ],
             "smallest_epsilon": {

@@ -40,7 +40,10 @@ class Worst:
     @property
     def title(self) -> str:
         """What the report calls it."""
-        return "Worst of " + ", ".join(attack.name for attack in self.attacks)
+        return "Worst of " + ", ".join(
+            one.name if one.loss == one.row.loss else f"{one.name} ({one.loss})"
+            for one in self.attacks
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """As the JSON document shows it: the name, what is shared, and each attack."""
@@ -100,6 +103,7 @@ class AttackResult:
     linf_max, distance_max: the farthest a pixel and, in the attack's norm, an image moved,
         measured in float64 on the 0..1 pixel scale.
     error_confidence: the mean probability that the model gives its wrong answers under attack.
+    certified_correct: images proved to withstand whatever attack; None where nobody asked.
     over_seeds: where the attack was repeated with other seeds; the counts are the first one's.
     """
 
@@ -117,6 +121,7 @@ class AttackResult:
     error_confidence: float | None = None
     warnings: tuple[str, ...] = ()
     over_seeds: OverSeeds | None = None
+    certified_correct: int | None = None
 
     @property
     def adversarial_accuracy(self) -> float | None:
@@ -173,6 +178,8 @@ class AttackResult:
             "linf_max": self.linf_max,
             "distance_max": self.distance_max,
             "over_seeds": self.over_seeds and self.over_seeds.as_dict(),
+            "certified_correct": self.certified_correct,
+            "certified_accuracy": rate(self.certified_correct, self.n),
             "warnings": list(self.warnings),
         }
 

@@ -53,7 +53,11 @@ class Epoch:
 
 @dataclass(frozen=True)
 class Training:
-    """A trained model and its right answers on the test images: what ``fgsm train`` finds."""
+    """A trained model and its right answers on the test images: what ``fgsm train`` finds.
+
+    certified: of certified training, the bounds and their epsilon; right in training is then
+        what was proved.
+    """
 
     model: ModelSource
     data: Source
@@ -62,6 +66,7 @@ class Training:
     clean_correct: int
     epochs: tuple[Epoch, ...]
     defence: Attack | None = None
+    certified: tuple[str, float] | None = None
     files: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -72,6 +77,8 @@ class Training:
             "n": self.n,
             "clean_accuracy": rate(self.clean_correct, self.n),
             "clean_correct": self.clean_correct,
+            "certified": self.certified
+            and dict(zip(("bounds", "epsilon"), self.certified, strict=True)),
             "defence": self.defence and asdict(self.defence),
             "epochs": [epoch.as_dict() for epoch in self.epochs],
             "model": asdict(self.model),

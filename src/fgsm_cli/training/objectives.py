@@ -12,7 +12,9 @@ Every way of training is the one loop with other options:
 - TRADES: clean cross-entropy, and beta times how far the attack moves the answer from the clean
   one (Zhang et al. 2019, arXiv 1901.08573);
 - GradAlign: gradients at the image and nearby are held parallel, against catastrophic
-  overfitting (Andriushchenko & Flammarion 2020, arXiv 2007.02617).
+  overfitting (Andriushchenko & Flammarion 2020, arXiv 2007.02617);
+- certified: cross-entropy of the worst logits that interval bounds allow in the ball (Gowal et al.
+  2018, arXiv 1810.12715), mixed at first with CROWN's (Zhang et al. 2020, arXiv 1906.06316).
 """
 
 from collections.abc import Callable
@@ -25,8 +27,9 @@ from ..config import TrainOptions
 from ..data import PIXEL_RANGE
 from ..family import Attack
 from ..gradients import LossFunction, cross_entropy_margin, scores_and_gradient
-from ..models import Model, logits
+from ..models import Model, inspect, logits
 from ..norms import NORMS
+from ..relaxation import Region, intervals, least, margins, network_of
 
 Objective = Callable[[Any, Any, Any, Any], tuple[Any, Any, Any]]
 Draw = Callable[[Any, Any], Any]
@@ -45,6 +48,8 @@ def objective(model: Model, options: TrainOptions, drawn: Drawn = for_all) -> Ob
     grown: the share of epsilon, 0..1, that this step has, float32.
     drawn: how random points are had; a device with a share of the batch takes its own of all.
     """
+    if options.certified:
+        return _certified(model, options)
     attack = options.defence()
     fit = fit_of(options.label_smoothing)
 
@@ -88,6 +93,35 @@ def objective(model: Model, options: TrainOptions, drawn: Drawn = for_all) -> Ob
         return loss + options.gradalign * (1 - _alignment(model, x, beside, y)), losses, scores
 
     return aligned
+
+
+def _certified(model: Model, options: TrainOptions) -> Objective:
+    """The clean loss, and in a share that grows to ``mix`` the loss that no point exceeds.
+
+    The logits that accuracy is seen by are the worst ones: what counts as right is proved.
+    """
+    with tf.init_scope():  # a network is taken apart by asking it, outside the step's own graph
+        classifier = inspect(model)
+        network = network_of(classifier, [size or 0 for size in classifier.input_shape])
+    fit = fit_of(0)
+
+    def certified(x: Any, y: Any, seed: Any, grown: Any) -> tuple[Any, Any, Any]:
+        del seed
+        region = Region.around(x, grown * options.epsilon, "linf")
+        boxes, rows = intervals(network, region.low, region.high), margins(network, y, x.dtype)
+        found = least(network, None, rows, boxes)
+        if options.certified == "crown-ibp":
+            found = grown * found + (1 - grown) * least(network, region, rows, boxes)
+        # In the order y, y + 1, ... of ``margins``, turned back to 0, 1, ...
+        worst = tf.concat([tf.zeros_like(found[:, :1]), -found], axis=1)
+        places = (tf.range(network.classes) - tf.cast(y, tf.int32)[:, tf.newaxis]) % network.classes
+        worst = tf.gather(worst, places, batch_dims=1)
+        share = grown * options.mix
+        clean = fit(logits(model, x, training=True), y)
+        losses = (1 - share) * clean + share * fit(worst, y)
+        return tf.reduce_mean(losses), losses, worst
+
+    return certified
 
 
 def fit_of(smoothing: float) -> LossFunction:

@@ -7,6 +7,7 @@ from ...results import AttackResult, Judgement, Portrait, Worst, rate
 from ..judgement import title_of
 from ..text import count, counts, interval, percent
 from .blocks import Block, Level, Notes, Number, Numbers, Part, Section, Table, shaded
+from .certification import proved_up_to
 from .charts import MARKS, Series
 from .gallery import gallery
 from .portrait import accuracy_chart, classes, smallest_chart
@@ -20,7 +21,7 @@ def told(name: str, record: Judgement) -> Part:
     seen: list[Block] = [Numbers(list(_numbers(record, lowest)))]
     if portrait:
         seen += [
-            accuracy_chart(portrait, asked, _judged(record)),
+            accuracy_chart(portrait, asked, [*_judged(record), *_proved(record)]),
             smallest_chart(portrait.course, asked),
         ]
     if len(record.results) > 1:
@@ -200,6 +201,20 @@ def _judged(record: Judgement) -> list[Series]:
         xs, ys, low, high = (list(column) for column in zip(*shares, strict=True))
         series.append(Series(name, xs, ys, low, high, look=MARKS + len(series) % 4))
     return series
+
+
+def _proved(record: Judgement) -> list[Series]:
+    """What is proved at each epsilon where that was asked, up to the least that an attack left."""
+    least: dict[float, tuple[int, int]] = {}
+    for one in record.results:
+        if one.attack is not None and one.certified_correct is not None:
+            _, before = least.get(one.attack.epsilon, (0, one.n))
+            least[one.attack.epsilon] = one.certified_correct, min(before, _left(one))
+    if not least:
+        return []
+    ordered = sorted(least.items())
+    proved, upper = ([counts[end] for _, counts in ordered] for end in (0, 1))
+    return [proved_up_to([epsilon for epsilon, _ in ordered], proved, upper, record.n)]
 
 
 def _ends(result: AttackResult) -> tuple[float, float, float]:

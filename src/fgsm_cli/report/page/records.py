@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ...results import Audit, Curve, Epoch, Judgement, Training, Transfer, rate
+from ...results import Audit, Certification, Curve, Epoch, Judgement, Training, Transfer, rate
 from ..text import counts, interval, percent
-from . import judgement
+from . import certification, judgement
 from .blocks import Block, Cell, Level, Notes, Number, Numbers, Part, Section, Table, shaded
+from .certification import proved_up_to
 from .charts import Axis, Series, chart
 from .gallery import gallery
 from .portrait import accuracy_chart, classes, smallest_chart
@@ -27,7 +28,12 @@ def curve(name: str, record: Curve) -> Part:
     half = f", and half of what it gets right is gone by {middle:.4g}" if middle else ""
     sections = []
     if portrait:
-        shown = accuracy_chart(portrait, None)
+        proved = (
+            [proved_up_to(record.epsilons, record.certified, record.correct, record.n)]
+            if record.certified
+            else []
+        )
+        shown = accuracy_chart(portrait, None, proved)
         sections = [
             Section("How much is left", [shown, smallest_chart(portrait.course, None)]),
             Section("Which classes", classes(portrait)),
@@ -326,4 +332,5 @@ TELLERS: Mapping[type[Any], Callable[[str, Any], Part]] = {
     Training: training,
     Audit: audit,
     Transfer: transfer,
+    Certification: certification.told,
 }
