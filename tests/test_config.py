@@ -61,7 +61,7 @@ def test_numbers_as_people_write_them(text, number):
         (AttackOptions, "batch_size", True, "batch_size must be a whole number, at least 1. Received: True"),
         (AttackOptions, "fail_under", "1.1", "fail_under must be a number, at least 0, at most 1."),
         (AttackOptions, "model", "a\nb", "model must be text without control characters."),
-        (AttackOptions, "format", "xml", "format must be one of table, json, csv. Received: 'xml'"),
+        (AttackOptions, "format", "xml", "format must be one of table, json, csv, markdown, junit. Received: 'xml'"),
         (EvalOptions, "epsilon", ["0.1", "x"], "epsilon must be a number, at least 0 (or a list of such). Received: 'x'"),
         (EvalOptions, "epsilon", [], "epsilon must be a number, at least 0 (or a list of such). Received: []"),
         (TrainOptions, "hidden", "128,x", "hidden must be a whole number, at least 1 (or a list of such). Received: 'x'"),

@@ -15,9 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from fgsm_cli import attack_named
 from fgsm_cli.report import as_csv, as_junit, as_markdown
 from fgsm_cli.report.views import VIEWS
-from fgsm_cli.results import Audit, Check, Comparison, Finding, Pair, Source, Verification
+from fgsm_cli.results import (
+    Audit,
+    Bracket,
+    Certification,
+    Check,
+    Comparison,
+    Finding,
+    Pair,
+    Source,
+    Verification,
+    Worst,
+)
 from test_docs import blocks
 from test_report import ATTACK, EVAL, RECORDS, RESULT
 
@@ -28,6 +40,14 @@ ALL = {
     "audit": Audit(
         ATTACK.model, SOURCE, 0.1,
         (Finding("a", "1", "bad", "fail"), Finding("b", "2", "odd", "suspicious"), Finding("c", "3", "", "pass")),
+    ),
+    "certify": Certification(
+        ATTACK.model, SOURCE, 100, 90, "linf", "crown", None,
+        tuple(
+            Bracket(epsilon, 100, 90, proved, 5, 85 - proved, 0.1, 0, 0, Worst((attack_named(),)))
+            for epsilon, proved in ((0.01, 80), (0.02, 40))
+        ),
+        fail_under=0.5,
     ),
     "compare": Comparison("a", "b", (Pair("clean", 1, 2, 3, 4, 0.5),)),
     "verify": Verification("runs/a", (Check("n", 1, 1), Check("m", 1, 2))),
@@ -46,7 +66,7 @@ def test_junit_has_a_case_for_each_number(name):
     cases = list(suite)
     assert suite.name == name
     assert suite.tests == len(cases) >= 1
-    listed = {"eval": 2, "curve": 3, "audit": 3, "verify": 2}
+    listed = {"eval": 2, "curve": 3, "audit": 3, "verify": 2, "certify": 2}
     assert len(cases) == listed.get(name, 1)
     assert suite.failures == sum(bool(case.result) for case in cases)
 
@@ -66,6 +86,11 @@ def test_what_an_audit_finds_is_a_failure_or_a_remark():
     assert not odd.result
     assert "Warning: odd" in odd.system_out
     assert "Warning" not in passes.system_out
+
+
+def test_the_gate_of_a_certificate_is_on_what_is_proved():
+    [suite] = suites(as_junit([("certify", ALL["certify"])]))
+    assert [bool(case.result) for case in suite] == [False, True]
 
 
 @given(ODD)
