@@ -37,7 +37,8 @@ def write_report(
     text = page(told, document, run)
     for path in paths:
         with whole_file(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+            # Names on Linux are any bytes; what is no text in them is shown as stdout shows it.
+            temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def page(told: Sequence[Told], document: Mapping[str, Any], run: Options | None = None) -> str:
@@ -127,7 +128,7 @@ def _again(told: Sequence[Told], document: Mapping[str, Any], run: Options | Non
 
 
 def _download(name: str, what: str, kind: str, text: str) -> Download:
-    content = base64.b64encode(text.encode()).decode()
+    content = base64.b64encode(text.encode(errors="backslashreplace")).decode()
     return Download(name, what, f"data:{kind};base64,{content}")
 
 
