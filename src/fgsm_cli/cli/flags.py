@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from ..config import IMAGE_SETS, Options, flag, keys
+from ..config import IMAGE_SETS, Options, flag, keys, schema_of
 from ..errors import FgsmError
 from ..validation import expected
 
@@ -80,7 +80,7 @@ def _choices(schema: Mapping[str, Any]) -> Sequence[str]:
 
 def once(options: type[Options], given: dict[str, Any]) -> dict[str, Any]:
     """What was given, each flag that takes one value once. Raises FgsmError for one given twice."""
-    schema = options.model_json_schema(mode="serialization")["properties"]
+    schema = schema_of(options)["properties"]
     values = {}
     for name, value in given.items():
         values[name] = value
@@ -107,7 +107,7 @@ def command_class(options: type[Options]) -> type[TyperCommand]:
 
     ``--data-range -1 1`` is ``--data-range=-1,1``, however many other words follow.
     """
-    schema = options.model_json_schema(mode="serialization")["properties"]
+    schema = schema_of(options)["properties"]
     flags = {flag(name) for name, field in schema.items() if _takes_two(field)}
 
     class Command(TyperCommand):
@@ -171,7 +171,7 @@ def _metavar(schema: Mapping[str, Any]) -> str | None:
 
 def signature(options: type[Options], *more: inspect.Parameter) -> inspect.Signature:
     """The parameters of a command: a flag for each field by panel, and those given."""
-    schema = options.model_json_schema(mode="serialization")["properties"]
+    schema = schema_of(options)["properties"]
     fields = sorted(
         keys(options).items(),
         key=lambda item: _place(*item),

@@ -48,7 +48,7 @@ from .fields import (
 from .judging import AttackOptions, AuditOptions, CurveOptions, EvalOptions, TransferOptions
 from .model import LoadingOptions, ModelOptions
 from .options import Options, RunOptions, SectionOptions, TrackedOptions
-from .sections import SECTIONS, build, keys
+from .sections import SECTIONS, build, keys, schema_of
 from .showing import ShowOptions, check_plot
 from .training import ARCHITECTURES, TrainOptions
 
@@ -100,4 +100,5 @@ __all__ = [
     "parse_setting",
     "read_experiment",
     "resolve_experiment",
+    "schema_of",
 ]

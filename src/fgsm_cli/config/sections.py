@@ -1,6 +1,7 @@
 """The table of sections, and options built from what a user gave."""
 
 import difflib
+import functools
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -48,11 +49,16 @@ def build(
     try:
         options = command(**values)
     except ValidationError as error:
-        schema = command.model_json_schema(mode="serialization")
-        raise FgsmError(explain(error, schema, names or {})) from None
+        raise FgsmError(explain(error, schema_of(command), names or {})) from None
     if whole:
         options.check()
     return options
+
+
+@functools.cache
+def schema_of(command: type[Options]) -> Mapping[str, Any]:
+    """What values a command's options take, as a JSON schema."""
+    return command.model_json_schema(mode="serialization")
 
 
 def keys(command: type[Options]) -> dict[str, FieldInfo]:
