@@ -458,7 +458,7 @@ def test_ctrl_c_while_training_leaves_no_file_and_no_bar(tmp_path):
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)]
 )
 def test_a_training_that_is_ended_can_be_gone_on_with(number, code, tmp_path, fgsm):
-    asked = ("train", "--hidden", "8", "--limit", "2000", "--epochs", "90", "--output", "model")
+    asked = ("train", "--hidden", "8", "--limit", "2000", "--epochs", "300", "--output", "model")
     process = subprocess.Popen(
         [sys.executable, "-m", "fgsm_cli", *asked],
         cwd=tmp_path,
@@ -477,7 +477,7 @@ def test_a_training_that_is_ended_can_be_gone_on_with(number, code, tmp_path, fg
         fgsm(*asked[:-2], "-o", "model", "--resume", "--seed", 1), "made with other options: seed"
     )
     short = fgsm(*asked, "--resume", "-f", "json")
-    assert len(json.loads(short.stdout)["epochs"]) == 90
+    assert len(json.loads(short.stdout)["epochs"]) == 300
     assert not (tmp_path / "model/checkpoint.npz").exists()
 
 
