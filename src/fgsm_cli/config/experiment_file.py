@@ -208,7 +208,8 @@ def experiment_schema() -> dict[str, Any]:
         "type": "object",
         "additionalProperties": False,
         "properties": {
-            name: command.model_json_schema(mode="validation") for name, command in SECTIONS.items()
+            name: _for_editors(command.model_json_schema(mode="validation"))
+            for name, command in SECTIONS.items()
         },
         "patternProperties": {
             f"^{name}-{_LABEL}$": {"$ref": f"#/properties/{name}"}

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from ...family import Attack
-from ...results import AttackResult, Judgement, Portrait, Worst, rate
+from ...results import AttackResult, Judgement, Worst, rate
 from ..judgement import title_of
 from ..text import count, counts, interval, percent
 from .blocks import Block, Level, Notes, Number, Numbers, Part, Section, Table, shaded
@@ -300,10 +300,3 @@ def _notes(record: Judgement) -> Iterator[tuple[Level, str, str]]:
         )
     if not warnings:
         yield "good", "Pass", "There is no warning."
-
-
-def described(portrait: Portrait) -> str:
-    """The portrayed attack in a few words."""
-    attack = portrait.attack
-    name = attack.row.title if isinstance(attack, Attack) else attack.title
-    return f"{name}, epsilon {attack.epsilon:.4g}"
