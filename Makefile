@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help attack test lint format bench reproduce schema clean
+.PHONY: help attack test lint format bench reproduce schema docs clean
 
 help:
 	@echo 'make attack   set up .venv, train the built-in model if absent, attack it, report'
@@ -16,6 +16,7 @@ help:
 	@echo 'make bench    measure speed against Foolbox, ART and CleverHans'
 	@echo 'make reproduce run the experiments of the literature again, all of them'
 	@echo 'make schema   write docs/experiment.schema.json anew from the options'
+	@echo 'make docs     build the documentation as a site, site/index.html'
 	@echo 'make clean    remove .venv and caches; runs/ is kept'
 
 attack: $(VENV)/.runtime
@@ -42,8 +43,11 @@ reproduce: $(VENV)/.runtime
 schema: $(VENV)/.runtime
 	$(BIN)/fgsm schema > docs/experiment.schema.json
 
+docs: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf site $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(VENV)/.runtime: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -53,5 +57,5 @@ $(VENV)/.runtime: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.runtime
 	@echo 'Installing the test tools and the peers (Foolbox, ART, CleverHans)' >&2
-	@$(PIP) -e '.[dev,peers]'
+	@$(PIP) -e '.[dev,docs,peers]'
 	@touch $@
