@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 import yaml
 
-from fgsm_cli.cli import app
+from fgsm_cli.cli import application
 from fgsm_cli.config import AttackOptions, build
 
 CLUSTER = Path(__file__).parent.parent / "configs" / "cluster"
@@ -27,7 +27,7 @@ SBATCH = {"job-name", "nodes", "ntasks-per-node", "gpus-per-node", "time", "requ
 def asked_for(words: list[str]) -> AttackOptions:
     """The options of a command line, read and checked as fgsm itself does."""
     assert words[:2] == ["fgsm", "attack"]
-    command = typer.main.get_command(app).commands["attack"]
+    command = typer.main.get_command(application()).commands["attack"]
     given = command.make_context("attack", words[2:]).params
     values = {
         name.rstrip("_"): value[0] if isinstance(value, list | tuple) else value

@@ -177,13 +177,13 @@ def test_the_command_asks_for_the_same_options(name, options, values):
 
     import typer
 
-    from fgsm_cli.cli import app
+    from fgsm_cli.cli import application
     from fgsm_cli.cli.flags import once
 
     wanted = build(options, values)
     words = shlex.split(command_line(name, wanted))
     assert words[:2] == ["fgsm", name]
-    command = typer.main.get_command(app).commands[name]
+    command = typer.main.get_command(application()).commands[name]
     parsed = command.make_context(name, words[2:]).params
     given = {key.rstrip("_"): one for key, one in parsed.items() if one not in (None, [], ())}
     assert build(options, once(options, given)) == wanted

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-from fgsm_cli.cli import app, main
+from fgsm_cli.cli import application, main
 from terminal import screen_of
 
 LOUD = {
     command.name: {one.name for one in command.callback.__signature__.parameters.values()}
-    for command in app.registered_commands
+    for command in application().registered_commands
     if hasattr(command.callback, "__signature__")
 }
 

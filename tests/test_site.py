@@ -11,7 +11,7 @@ import pytest
 import typer.main
 
 from fgsm_cli import __all__ as public
-from fgsm_cli.cli import app
+from fgsm_cli.cli import application
 from fgsm_cli.config import SECTIONS
 from fgsm_cli.config.sections import keys
 
@@ -62,7 +62,7 @@ def test_nothing_is_fetched_from_anywhere(site):
 
 
 def test_every_command_and_option_has_its_place(site):
-    for name, command in typer.main.get_command(app).commands.items():
+    for name, command in typer.main.get_command(application()).commands.items():
         text = Page(site / f"reference/{name}.html").text
         for parameter in command.params:
             if parameter.param_type_name == "option":

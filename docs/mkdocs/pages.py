@@ -14,7 +14,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from fgsm_cli.cli import app
+from fgsm_cli.cli import application
 from fgsm_cli.config import SECTIONS, schema_of
 from fgsm_cli.config.sections import keys
 from fgsm_cli.validation import expected
@@ -29,7 +29,7 @@ OUTWARD = re.compile(r"\[(?P<text>[^\]]+)\]\((?P<path>\.\./[^)#\s]+)\)")
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages of the reference that no file holds."""
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    commands = typer.main.get_command(application()).commands  # type: ignore[attr-defined]
     pages = {
         "reference/commands.md": _render("commands", commands=commands),
         "reference/experiment-file.md": _render("experiment-file", sections=_sections()),

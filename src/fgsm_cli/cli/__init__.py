@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, get_args
 
 import typer
@@ -48,16 +48,8 @@ from .flags import command_class, keyword, once, signature
 from .screen import Loudness, ReaderGoneError, complain, show, watched, write
 from .words import EXAMPLES, SUMMARIES
 
-app = typer.Typer(
-    name="fgsm",
-    help="Adversarial examples for Keras classifiers, and accuracies to trust.",
-    epilog="Start with: fgsm attack --epsilon 0.1",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+# Set by a shell that asks for completion; the words are elsewhere then.
+COMPLETING = "_FGSM_COMPLETE"
 
 CONFIG = keyword(
     "config",
@@ -96,8 +88,45 @@ def _loudness(quiet: bool, verbose: bool) -> Loudness:
     return "quiet" if quiet else "verbose" if verbose else "usual"
 
 
-def _register(name: str, options: type[Options], action: Action, *more: inspect.Parameter) -> None:
-    """Make ``fgsm name`` of an action that takes what its user gave."""
+FILE = keyword(
+    "file",
+    Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FILE.yaml", help="The experiment (or --config).", show_default=False
+        ),
+    ],
+)
+SET = keyword(
+    "set",
+    Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="SECTION.KEY=VALUE",
+            help="Override a value of the file; repeat for more.",
+            rich_help_panel="Data",
+            show_default=False,
+        ),
+    ],
+)
+
+# The commands that are a class of options, and what else they take.
+COMMANDS: dict[str, tuple[type[Options], Action, tuple[inspect.Parameter, ...]]] = {
+    "train": (TrainOptions, single("train"), (CONFIG,)),
+    "attack": (AttackOptions, single("attack"), (CONFIG,)),
+    "eval": (EvalOptions, single("eval"), (CONFIG,)),
+    "curve": (CurveOptions, single("curve"), (CONFIG,)),
+    "audit": (AuditOptions, single("audit"), (CONFIG,)),
+    "transfer": (TransferOptions, single("transfer"), (CONFIG,)),
+    "certify": (CertifyOptions, single("certify"), (CONFIG,)),
+    "show": (ShowOptions, show_images, ()),
+    "run": (RunOptions, run, (FILE, SET, CONFIG)),
+}
+
+
+def _command(options: type[Options], action: Action, *more: inspect.Parameter) -> Any:
+    """A function whose parameters are options, and which acts on what its user gave."""
 
     def command(**values: Any) -> int:
         loudness = _loudness(bool(values.pop("quiet")), bool(values.pop("verbose")))
@@ -110,50 +139,7 @@ def _register(name: str, options: type[Options], action: Action, *more: inspect.
         parameter.name: parameter.annotation
         for parameter in command.__signature__.parameters.values()  # type: ignore[attr-defined]
     }
-    examples = "\n\n".join(["Examples:", *EXAMPLES[name]])
-    cls = command_class(options)
-    app.command(name, cls=cls, help=SUMMARIES[name], epilog=examples)(command)
-
-
-for _name, _class in (
-    ("train", TrainOptions),
-    ("attack", AttackOptions),
-    ("eval", EvalOptions),
-    ("curve", CurveOptions),
-    ("audit", AuditOptions),
-    ("transfer", TransferOptions),
-    ("certify", CertifyOptions),
-):
-    _register(_name, _class, single(_name), CONFIG)
-_register("show", ShowOptions, show_images)
-_register(
-    "run",
-    RunOptions,
-    run,
-    keyword(
-        "file",
-        Annotated[
-            str | None,
-            typer.Argument(
-                metavar="FILE.yaml", help="The experiment (or --config).", show_default=False
-            ),
-        ],
-    ),
-    keyword(
-        "set",
-        Annotated[
-            list[str] | None,
-            typer.Option(
-                "--set",
-                metavar="SECTION.KEY=VALUE",
-                help="Override a value of the file; repeat for more.",
-                rich_help_panel="Data",
-                show_default=False,
-            ),
-        ],
-    ),
-    CONFIG,
-)
+    return command
 
 
 FORMAT = Annotated[
@@ -170,7 +156,6 @@ FORMAT = Annotated[
 ]
 
 
-@app.command(help="Two result folders side by side: who is right where, and whether by chance.")
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help="Output folder of attack or eval.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Another, of the same images.")],
@@ -188,7 +173,6 @@ def compare(
     return DONE
 
 
-@app.command(help="Accuracy over epsilon of several finished runs in one figure.")
 def plot(
     runs: Annotated[
         list[str], typer.Argument(metavar="DIR ...", help="Output folders of attack, eval, curve.")
@@ -212,7 +196,6 @@ def plot(
     return DONE
 
 
-@app.command(help="Compute a finished run anew: exit code 1 unless it agrees to the digit.")
 def verify(
     folder: Annotated[str, typer.Argument(metavar="DIR", help="Output folder of any command.")],
     format: FORMAT = "table",
@@ -229,7 +212,6 @@ def verify(
     return DONE if record.agrees else GATE_FAILED
 
 
-@app.command(help="Run experiments of the literature again, beside the published figures.")
 def reproduce(
     experiments: Annotated[
         list[str] | None,
@@ -256,7 +238,6 @@ def reproduce(
     return DONE if record.agrees else GATE_FAILED
 
 
-@app.command()
 def schema() -> int:
     """Print the JSON schema of an experiment file, for editors."""
     write(json.dumps(experiment_schema(), indent=2) + "\n")
@@ -269,7 +250,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
@@ -278,13 +258,41 @@ def _root(
     pass
 
 
+def application(words: Collection[str] = tuple(SUMMARIES)) -> typer.Typer:
+    """The commands; those not among the words can only be listed, which spares their options."""
+    app = typer.Typer(
+        name="fgsm",
+        help="Adversarial examples for Keras classifiers, and accuracies to trust.",
+        epilog="Start with: fgsm attack --epsilon 0.1",
+        no_args_is_help=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for name, (options, action, more) in COMMANDS.items():
+        asked = name in words
+        app.command(
+            name,
+            cls=command_class(options) if asked else None,
+            help=SUMMARIES[name],
+            epilog="\n\n".join(["Examples:", *EXAMPLES[name]]),
+        )(_command(options, action, *more) if asked else lambda: None)
+    for function in (compare, plot, verify, reproduce, schema):
+        app.command(help=SUMMARIES[function.__name__])(function)
+    return app
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    words = sys.argv[1:] if argv is None else argv
+    app = application(SUMMARIES if COMPLETING in os.environ else words)
     try:
-        code = app(args=argv, prog_name="fgsm", standalone_mode=False)
+        code = app(args=words, prog_name="fgsm", standalone_mode=False)
     except KeyboardInterrupt:
         code = INTERRUPTED
     except FgsmError as error:

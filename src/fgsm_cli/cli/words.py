@@ -1,4 +1,4 @@
-"""What the help says of each command that has options of its own, and shows of it."""
+"""What the help says of each command, and shows of those that have options of their own."""
 
 SUMMARIES = {
     "train": "Train a network on an image set, clean or adversarially, and report its accuracy.",
@@ -10,6 +10,11 @@ SUMMARIES = {
     "show": "Show images of a saved adversarial set in the terminal, before and after.",
     "certify": "Robust accuracy from both sides: what is proved, and what attacks leave.",
     "run": "Run a whole experiment from a YAML file, its sections in order.",
+    "compare": "Two result folders side by side: who is right where, and whether by chance.",
+    "plot": "Accuracy over epsilon of several finished runs in one figure.",
+    "verify": "Compute a finished run anew: exit code 1 unless it agrees to the digit.",
+    "reproduce": "Run experiments of the literature again, beside the published figures.",
+    "schema": "Print the JSON schema of an experiment file, for editors.",
 }
 
 EXAMPLES = {

@@ -17,7 +17,10 @@ class Options(BaseModel):
 
     # A key that Python has a word for, such as import, is an attribute with a line below it.
     model_config = ConfigDict(
-        extra="forbid", frozen=True, alias_generator=lambda name: name.rstrip("_")
+        extra="forbid",
+        frozen=True,
+        alias_generator=lambda name: name.rstrip("_"),
+        defer_build=True,
     )
 
     # Options of a wider class that mean nothing to this one.
