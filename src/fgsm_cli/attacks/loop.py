@@ -144,7 +144,7 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
             value, gradient, won = look(x_adv)
             better = value > now.best_value
             best, best_gradient = (
-                tf.where(better, new, old)
+                chosen(narrow(better), new, old)
                 for new, old in ((x_adv, now.best), (gradient, now.best_gradient))
             )
             best_value = tf.maximum(value, now.best_value)
@@ -155,15 +155,15 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
             halve = checks & (stuck | flat)
             period = tf.where(checks, tf.maximum(now.period - span(0.03), span(0.06)), now.period)
             return i + 1, _Adapting(
-                x_adv=tf.where(halve, best, x_adv),
+                x_adv=chosen(narrow(halve), best, x_adv),
                 before=now.x_adv,
-                gradient=tf.where(halve, best_gradient, gradient),
+                gradient=chosen(narrow(halve), best_gradient, gradient),
                 value=value,
                 length=tf.where(halve, now.length / 2, now.length),
                 best=best,
                 best_gradient=best_gradient,
                 best_value=best_value,
-                winner=tf.where(now.won | ~won, now.winner, x_adv),
+                winner=chosen(narrow(now.won | ~won), now.winner, x_adv),
                 won=now.won | won,
                 rises=tf.where(checks, tf.zeros_like(rises), rises),
                 halved=tf.where(checks, halve, now.halved),
@@ -192,7 +192,7 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
             check_at=span(0.22),
         )
         _, end = tf.while_loop(lambda i, _: i < steps, step, (0, begin))
-        return tf.where(end.won, end.winner, end.best)
+        return chosen(narrow(end.won), end.winner, end.best)
 
     if kind.is_direct:
         return direct
@@ -227,6 +227,11 @@ def moved(x: Any, gradient: Any, length: Any, norm: Norm) -> Any:
 def wide(values: Any, x: Any) -> Any:
     """One value a sample, shaped to be combined with x."""
     return tf.reshape(values, (-1, *([1] * (x.shape.rank - 1))))
+
+
+def narrow(flags: Any) -> Any:
+    """Flags that were shaped to be combined with x, one a sample again."""
+    return tf.reshape(flags, (-1,))
 
 
 def chosen(flags: Any, x: Any, other: Any) -> Any:
