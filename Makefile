@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help attack test lint format bench reproduce schema docs clean
+.PHONY: help attack test lint format bench bench-quick bench-parts reproduce schema docs clean
 
 help:
 	@echo 'make attack   set up .venv, train the built-in model if absent, attack it, report'
@@ -14,6 +14,8 @@ help:
 	@echo 'make lint     ruff (rules and format) and mypy (strict, on src)'
 	@echo 'make format   put the code into the house format'
 	@echo 'make bench    measure speed against Foolbox, ART and CleverHans'
+	@echo 'make bench-quick a look at the speed, in under two minutes'
+	@echo 'make bench-parts time the parts, beside the last time they were timed'
 	@echo 'make reproduce run the experiments of the literature again, all of them'
 	@echo 'make schema   write docs/experiment.schema.json anew from the options'
 	@echo 'make docs     build the documentation as a site, site/index.html'
@@ -36,6 +38,14 @@ format: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
+
+bench-quick: $(VENV)/.dev
+	$(BIN)/python -m benchmarks --quick
+
+bench-parts: $(VENV)/.dev
+	@$(PIP) -e '.[bench]'
+	$(BIN)/python -m pytest -o addopts= -W default benchmarks/parts.py \
+	  --benchmark-warmup=on --benchmark-autosave --benchmark-compare --benchmark-columns=min,median,iqr,rounds
 
 reproduce: $(VENV)/.runtime
 	$(BIN)/fgsm reproduce --all

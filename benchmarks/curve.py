@@ -32,7 +32,7 @@ from .measure import (
 )
 from .peers import foolbox_model
 
-GOAL = 7.0
+GOAL = 9.0
 EPSILONS = tuple(step / 100 for step in range(31))
 
 # A batch size is chosen with a few epsilons: every further one costs the same.

@@ -6,7 +6,7 @@ import sys
 from .commands import FGSM
 from .measure import Plan, Row, at_most, compare, interleaved, median, process
 
-GOAL_SECONDS = 0.5
+GOAL_SECONDS = 0.4
 
 
 def run(plan: Plan) -> list[Row]:

@@ -16,6 +16,7 @@ from fgsm_cli.evaluation import judge
 from fgsm_cli.family import Loss
 from fgsm_cli.models import inspect
 
+from .iterated import PATIENCE_SECONDS, TOLERANCE
 from .measure import (
     Plan,
     Row,
@@ -28,9 +29,9 @@ from .measure import (
     scored,
 )
 from .peers import EPSILON, foolbox_model
-from .pgd import PATIENCE_SECONDS, STEP_SIZE, STEPS, TOLERANCE, TRIAL_STEPS
+from .pgd import STEP_SIZE, STEPS, TRIAL_STEPS
 
-GOAL = 10.0
+GOAL = 15.0
 RESTARTS = 10
 CHECKED_IMAGES = 1000
 
