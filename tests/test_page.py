@@ -226,6 +226,17 @@ def test_the_command_writes_its_report(fgsm, tmp_path, model_file):
     assert base64.b64decode(uri).decode() == (tmp_path / "out/config.yaml").read_text()
 
 
+def test_a_saved_set_hangs_too_and_is_not_taken_for_an_attack(fgsm, tmp_path, model_file):
+    fgsm("attack", model_file, "--limit", "30", "--save", "adv.npz")
+    fgsm("eval", model_file, "--examples", "adv.npz", "--report", "r.html")
+    text = (tmp_path / "r.html").read_text()
+    assert "on the saved adversarial set, made by FGSM at epsilon 0.1" in text
+    assert "True of these images" in text
+    assert "Gradients are sound" not in text
+    assert text.count('class="card"') == 24
+    assert '<div class="wide lab"' not in text
+
+
 def test_a_run_writes_one_report_for_all_and_one_for_each(fgsm, tmp_path, model_file):
     (tmp_path / "two.yaml").write_text(
         f"attack: {{model: {model_file}, limit: 30}}\ncurve: {{model: {model_file}, limit: 30}}\n"

@@ -218,7 +218,7 @@ def reproduce(
         typer.Argument(metavar="NAME ...", help="Which; without any, those that take seconds."),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="All of them; the convolutional networks take long.")
+        bool, typer.Option("--all", help="All of them; some twenty minutes on two cores.")
     ] = False,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="DIR", help="Folder, with one for each.")

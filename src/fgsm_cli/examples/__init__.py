@@ -23,7 +23,7 @@ from ..family import Attack
 from ..ranges import PixelRange
 from .about import About
 from .arrays import room
-from .folders import as_picture, check_form, is_saved_set
+from .folders import as_picture, check_form, is_picture, is_saved_set
 from .formats import FORMATS
 from .formats import read as open_set
 
@@ -33,6 +33,7 @@ __all__ = [
     "as_attack",
     "as_picture",
     "check_form",
+    "is_picture",
     "is_saved_set",
     "load_examples",
     "made_from",

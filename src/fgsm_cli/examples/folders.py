@@ -78,6 +78,15 @@ def _write_manifest(
     (folder / MANIFEST_FILE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
+def is_picture(shape: tuple[int, ...]) -> bool:
+    """Whether images of this shape can be shown as pictures."""
+    try:
+        as_picture(shape, "a set")
+    except FgsmError:
+        return False
+    return True
+
+
 def as_picture(shape: tuple[int, ...], path: str) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """How an image of this shape becomes (height, width) or (height, width, 3).
 

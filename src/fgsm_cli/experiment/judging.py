@@ -20,10 +20,10 @@ from ..evaluation import (
     judge_examples,
     open_journal,
 )
-from ..examples import check_form, load_examples, room, save_examples
+from ..examples import check_form, is_picture, load_examples, room, save_examples
 from ..files import sha256
 from ..models import Classifier
-from ..portrait import course_grid, portray
+from ..portrait import course_grid, portray, room_for
 from ..results import Gallery, Judgement, OverSeeds, Portrait, Source, versions
 from .folders import check_figure, check_target, output_folder, write, write_outcomes
 from .showing import drawn, gallery_of, how_many, keeper, of_set, shown_of
@@ -295,6 +295,10 @@ def _evaluate_examples(options: EvalOptions, path: str, watch: Watch) -> Judgeme
         warnings=classifier.notes,
         fail_under=options.fail_under,
     )
-    if how_many(options, examples.images.shape[1:], path):
+    shape = examples.images.shape[1:]
+    if how_many(options, shape, path):
         record = _with_images(record, of_set(shown_of(options, path), classifier), options)
+    if watch.wants_portrait and examples.clean is not None and is_picture(shape):
+        few = shown_of(options, path).model_copy(update={"limit": room_for(shape)})
+        record = replace(record, pictured=of_set(few, classifier))
     return record

@@ -196,7 +196,8 @@ class Judgement:
 
     saved: the adversarial set as it was read back from 8-bit files; None where none was written.
     gallery: images to be shown along with the numbers.
-    portrait: what a report shows beyond this; None where none was asked for.
+    portrait: what a report shows beyond this; None where none was asked for. pictured: of a saved
+        set, which has no portrait, the first images before and after.
     """
 
     command: str
@@ -211,6 +212,7 @@ class Judgement:
     saved: AttackResult | None = None
     gallery: Gallery | None = field(default=None, compare=False, repr=False)
     portrait: Portrait | None = field(default=None, compare=False, repr=False)
+    pictured: Gallery | None = field(default=None, compare=False, repr=False)
 
     @property
     def passed(self) -> bool | None:

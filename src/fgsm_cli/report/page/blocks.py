@@ -183,13 +183,13 @@ class Wall:
 
 @dataclass(frozen=True)
 class Gallery:
-    """The pictures; and what the slider needs, as plain data."""
+    """The pictures; and what the slider needs, as plain data, where there is one."""
 
     kind: ClassVar[str] = "gallery"
     told: str
     walls: Sequence[Wall]
     colour: bool
-    slider: "Slider"
+    slider: "Slider | None" = None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The gallery: pictures of a portrait, and the slider's way over its course."""
+"""The gallery: pictures of a portrait with the slider's way over its course, or of a saved set."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ...family import Attack
-from ...results import Answer, Group, Picture, Portrait
+from ...results import Answer, Exhibit, Group, Picture, Portrait
+from ...results import Gallery as Exhibition
 from ..text import percent
 from .blocks import Gallery, Shown, Slider, Wall
 from .pictures import as_grid, change, picture, steps
@@ -42,6 +43,47 @@ def gallery(portrait: Portrait) -> Gallery | None:
         colour=_grid(portrait.gallery[0].x).ndim == 3,
         slider=_slider(portrait),
     )
+
+
+def of_set(shown: Exhibition) -> Gallery:
+    """Images of a saved set whose clean images are known, with the answers of the model."""
+    return Gallery(
+        told=(
+            "Each image, what the set adds to it, and the result. The change is stretched in "
+            "contrast to its own largest pixel."
+        ),
+        walls=[
+            Wall(
+                "The first images of the set",
+                "With the answers of the model that is judged.",
+                [_hung(one, shown) for one in shown.images],
+            )
+        ],
+        colour=_grid(shown.images[0].clean).ndim == 3,
+    )
+
+
+def _hung(one: Exhibit, shown: Exhibition) -> Shown:
+    [moved] = one.moved
+    assert one.clean is not None
+    stretched, size = change(_grid(moved.pixels - one.clean))
+    right = one.label if one.label is not None else one.answer and one.answer.label
+    label = f"label {shown.name(one.label)}" if one.label is not None else "no label"
+    return Shown(
+        name=f"Image {one.index:,}, {label}",
+        original=picture(_grid(one.clean)),
+        change=stretched,
+        adversarial=picture(_grid(moved.pixels)),
+        scale=f"±{size:.3g}",
+        before=_told(one.answer, shown),
+        after=_told(moved.answer, shown),
+        turns=f"moved by {moved.l2:.4g} in L2",
+        fooled=moved.answer is None or moved.answer.label != right,
+    )
+
+
+def _told(answer: Answer | None, shown: Exhibition) -> str:
+    return f"{shown.name(answer.label)}, {percent(answer.confidence)}" if answer else "no number"
 
 
 def _grid(image: Any) -> NDArray[Any]:

@@ -9,7 +9,7 @@ from ..text import count, counts, interval, percent
 from .blocks import Block, Level, Notes, Number, Numbers, Part, Section, Table, shaded
 from .certification import proved_up_to
 from .charts import MARKS, Series
-from .gallery import gallery
+from .gallery import gallery, of_set
 from .portrait import accuracy_chart, classes, smallest_chart
 
 
@@ -31,6 +31,8 @@ def told(name: str, record: Judgement) -> Part:
         sections.append(Section("Which classes", classes(portrait)))
         if pictures := gallery(portrait):
             sections.append(Section("What it looks like", [pictures]))
+    elif record.pictured:
+        sections.append(Section("What it looks like", [of_set(record.pictured)]))
     sections.append(Section("Can the number be trusted?", list(_checks(record))))
     return Part(
         name=name,
@@ -48,12 +50,18 @@ def _left(result: AttackResult) -> int:
     return result.n - (result.changed or 0)
 
 
+def _is_saved(result: AttackResult) -> bool:
+    """Whether the images were made before this run, so that no gradient was taken."""
+    return result.gradients is None
+
+
 def _by(result: AttackResult) -> str:
     attack = result.attack
     if attack is None:
         return "on the saved adversarial set"
     name = attack.row.title if isinstance(attack, Attack) else f"the {attack.title.lower()}"
-    return f"under {name} at epsilon {attack.epsilon:.4g}"
+    made = f"{name} at epsilon {attack.epsilon:.4g}"
+    return f"on the saved adversarial set, made by {made}" if _is_saved(result) else f"under {made}"
 
 
 def _answer(record: Judgement, result: AttackResult) -> str:
@@ -86,7 +94,7 @@ def _trust(record: Judgement) -> tuple[Level, str, str]:
             "Read it with care",
             "The attack did what it should, but model or images leave a doubt; see below.",
         )
-    if all(result.attack is None for result in record.results):
+    if all(map(_is_saved, record.results)):
         return (
             "care",
             "True of these images",
@@ -291,7 +299,7 @@ def _notes(record: Judgement) -> Iterator[tuple[Level, str, str]]:
     healths = [result.gradients for result in record.results if result.gradients]
     if healths and not any(one.zero or one.not_finite for one in healths):
         yield "good", "Pass", "Every image has a finite gradient that is not zero."
-    if all(result.linf_max is not None for result in record.results):
+    if not any(map(_is_saved, record.results)):
         yield (
             "good",
             "Pass",
