@@ -183,14 +183,14 @@ def test_gradalign_reaches_the_weights(network, batch):
 
 
 @pytest.mark.parametrize("norm", ["linf", "l2", "l1"])
-def test_starts_drawn_in_a_graph_fill_the_unit_ball(norm):
+def test_starts_drawn_in_a_graph_fill_the_ball(norm):
     """Uniform in d dimensions: the norm is distributed as u^(1/d), its mean is d / (d + 1)."""
-    points = NORMS[norm].draw(SEED, tf.constant([4000, 3, 1]))
-    size = NORMS[norm].size(points).numpy()
+    points = NORMS[norm].draw(SEED, tf.constant([4000, 3, 1]), 0.5)
+    size = NORMS[norm].size(points).numpy() / 0.5
     assert points.shape == (4000, 3, 1)
     assert size.max() <= 1 + 1e-5
     assert size.mean() == pytest.approx(3 / 4, abs=0.02)
-    assert np.mean(points, axis=0) == pytest.approx(np.zeros((3, 1)), abs=0.03)
+    assert np.mean(points, axis=0) == pytest.approx(np.zeros((3, 1)), abs=0.015)
 
 
 def test_the_cyclic_rate_rises_for_two_fifths_and_falls_to_nothing():

@@ -28,14 +28,15 @@ class Geometry:
     steepest(g): the step of norm 1 that raises <step, g> most; 0 where g is 0.
     ball(x, epsilon): the projection on the ball around x, within the pixel range.
     sample(rng, size): a point drawn uniformly from the ball of radius 1 in ``size`` dimensions.
-    draw(seed, shape): the same for a whole batch (batch, ...), inside a graph; seed: (2,) integers.
+    draw(seed, shape, radius): points of a ball of any radius for a whole batch (batch, ...), inside
+        a graph; seed: (2,) integers.
     """
 
     size: Callable[[Any], Any]
     steepest: Callable[[Any], Any]
     ball: Callable[[Any, Any], Projection]
     sample: Callable[[np.random.Generator, int], NDArray[np.float32]]
-    draw: Callable[[Any, Any], Any]
+    draw: Callable[[Any, Any, Any], Any]
 
 
 def _axes(x: Any) -> list[int]:
@@ -67,12 +68,12 @@ def _linf_sample(rng: np.random.Generator, size: int) -> NDArray[np.float32]:
     return 2 * rng.random(size, dtype=np.float32) - 1
 
 
-def _linf_draw(seed: Any, shape: Any) -> Any:
+def _linf_draw(seed: Any, shape: Any, radius: Any) -> Any:
     """On 2^16 points a pixel: two for a number of the generator, the dearest part of one step."""
     size = tf.reduce_prod(shape)
     bits = tf.random.stateless_uniform([(size + 1) // 2], seed, None, None, tf.int32)
     points = tf.reshape(tf.bitcast(bits, tf.int16), [-1])[:size]
-    return tf.cast(tf.reshape(points, shape), tf.float32) / 2.0**15
+    return tf.cast(tf.reshape(points, shape), tf.float32) * (radius / 2.0**15)
 
 
 def _l2_steepest(gradient: Any) -> Any:
@@ -101,11 +102,11 @@ def _l2_sample(rng: np.random.Generator, size: int) -> NDArray[np.float32]:
     return point
 
 
-def _l2_draw(seed: Any, shape: Any) -> Any:
+def _l2_draw(seed: Any, shape: Any, radius: Any) -> Any:
     direction = tf.random.stateless_normal(shape, seed)
     size = tf.reduce_prod(shape[1:])
-    radius = tf.random.stateless_uniform(shape[:1], seed + 1) ** (1 / tf.cast(size, tf.float32))
-    return _wide(radius, shape) * _l2_steepest(direction)
+    share = tf.random.stateless_uniform(shape[:1], seed + 1) ** (1 / tf.cast(size, tf.float32))
+    return radius * (_wide(share, shape) * _l2_steepest(direction))
 
 
 def _wide(values: Any, shape: Any) -> Any:
@@ -151,14 +152,14 @@ def _l1_sample(rng: np.random.Generator, size: int) -> NDArray[np.float32]:
     return point
 
 
-def _l1_draw(seed: Any, shape: Any) -> Any:
+def _l1_draw(seed: Any, shape: Any, radius: Any) -> Any:
     """Exponential spacings as above: minus the logarithm of uniform numbers, one to spare."""
     size = tf.reduce_prod(shape[1:])
     uniform = tf.random.stateless_uniform((shape[0], size + 1), seed, minval=1e-30)
     parts = -tf.math.log(uniform)
     signs = tf.sign(tf.random.stateless_uniform((shape[0], size), seed + 1, -1, 1))
     points = signs * parts[:, :-1] / tf.reduce_sum(parts, axis=1, keepdims=True)
-    return tf.reshape(points, shape)
+    return radius * tf.reshape(points, shape)
 
 
 NORMS: Mapping[Norm, Geometry] = {

@@ -144,7 +144,7 @@ def _streams(seed: int, purpose: str, places: Any, restart: int = 0) -> Any:
 
 
 def _starts(attack: Attack, x: Any, places: Any, seed: int, restart: int) -> Any:
-    """Each sample's random point: of the unit ball, or normal noise to take a corner from."""
+    """Each sample's way to a point of the ball, or normal noise to take a corner from."""
     if attack.row.start == "image":
         return tf.zeros((), x.dtype)
     size = int(np.prod(x.shape[1:]))
@@ -154,7 +154,8 @@ def _starts(attack: Attack, x: Any, places: Any, seed: int, restart: int) -> Any
             point[:] = NORMS[attack.norm].sample(rng, size)
         else:
             point[:] = rng.standard_normal(size, dtype=np.float32)
-    return tf.cast(points.reshape(x.shape), x.dtype)
+    start = tf.cast(points.reshape(x.shape), x.dtype)
+    return start * tf.constant(attack.epsilon, x.dtype) if attack.row.start == "ball" else start
 
 
 @functools.lru_cache(maxsize=64)

@@ -53,8 +53,8 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
     """(x, aim, length, start, epsilon, decay, steps) -> x_adv; of a direct attack, the first three.
 
     x: (batch, ...), float pixels in 0..1. aim: what the loss is taken of, (batch,). length: of a
-    step, on the pixel scale, below 0 if the loss is to fall. start: each sample's
-    random point, as ``starts`` draws it, or a number that is not used.
+    step, on the pixel scale, below 0 if the loss is to fall. start: each sample's way to its random
+    start in the ball, or noise whose corner is taken, or a number that is not used.
     """
     row, loss, geometry = kind.row, kind.loss, NORMS[kind.norm]
     value_of = LOSSES[loss] if isinstance(loss, str) else loss
@@ -67,7 +67,7 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
         """Within the ball by what is drawn, so only the pixel range is left."""
         if row.start == "image":
             return x
-        move = epsilon * start if row.start == "ball" else epsilon / 2 * geometry.steepest(start)
+        move = start if row.start == "ball" else epsilon / 2 * geometry.steepest(start)
         return tf.clip_by_value(x + move, *PIXEL_RANGE)
 
     def wins(scores: Any, aim: Any) -> Any:

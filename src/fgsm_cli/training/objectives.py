@@ -25,7 +25,7 @@ from ..attacks.loop import Kind, attack_loop
 from ..backend import tf
 from ..config import TrainOptions
 from ..data import PIXEL_RANGE
-from ..family import Attack
+from ..family import Attack, Norm
 from ..gradients import LossFunction, cross_entropy_margin, scores_and_gradient
 from ..models import Model, inspect, logits
 from ..norms import NORMS
@@ -89,7 +89,7 @@ def objective(model: Model, options: TrainOptions, drawn: Drawn = for_all) -> Ob
 
     def aligned(x: Any, y: Any, seed: Any, grown: Any) -> tuple[Any, Any, Any]:
         loss, losses, scores = chosen(x, y, seed, grown)
-        beside = x + grown * attack.epsilon * drawn(NORMS[attack.norm].draw, seed + 7, x)
+        beside = x + drawn(_within(attack.norm, grown * attack.epsilon), seed + 7, x)
         return loss + options.gradalign * (1 - _alignment(model, x, beside, y)), losses, scores
 
     return aligned
@@ -144,6 +144,11 @@ def kullback_leibler(scores: Any, clean: Any) -> Any:
     return tf.reduce_sum(tf.exp(before) * (before - after), axis=-1)
 
 
+def _within(norm: Norm, radius: Any) -> Draw:
+    """Points drawn uniformly from a ball."""
+    return lambda seed, shape: NORMS[norm].draw(seed, shape, radius)
+
+
 def _uniform(seed: Any, shape: Any) -> Any:
     return tf.random.stateless_uniform(shape, seed, -1, 1)
 
@@ -162,7 +167,7 @@ def _adversary(
     """
     kind = Kind.of(attack)
     kind = replace(kind, row=replace(kind.row, keeps=False), loss=loss or kind.loss)
-    loop, geometry = attack_loop(model, kind), NORMS[attack.norm]
+    loop = attack_loop(model, kind)
 
     def craft(x: Any, aim: Any, seed: Any, grown: Any) -> Any:
         epsilon = grown * attack.epsilon
@@ -171,7 +176,7 @@ def _adversary(
             return tf.stop_gradient(loop(x, aim, length))
         start: Any = tf.zeros((), x.dtype)
         if kind.row.start == "ball":
-            start = drawn(geometry.draw, seed, x)
+            start = drawn(_within(attack.norm, epsilon), seed, x)
         elif kind.row.start == "corner":
             start = drawn(_normal, seed, x)
         decay, steps = tf.constant(attack.decay, x.dtype), tf.constant(attack.steps)
