@@ -54,7 +54,8 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
 
     x: (batch, ...), float pixels in 0..1. aim: what the loss is taken of, (batch,). length: of a
     step, on the pixel scale, below 0 if the loss is to fall. start: each sample's way to its random
-    start in the ball, or noise whose corner is taken, or a number that is not used.
+    start in the ball, or noise whose corner is taken, or a number that is not used. steps: a
+    tensor, or the number 1.
     """
     row, loss, geometry = kind.row, kind.loss, NORMS[kind.norm]
     value_of = LOSSES[loss] if isinstance(loss, str) else loss
@@ -93,6 +94,8 @@ def attack_loop(model: Model, kind: Kind) -> Callable[..., Any]:
                 return i + 1, ahead, velocity, won
 
             begin = (i, x_adv, velocity, tf.zeros(tf.shape(x)[:1], tf.bool))
+            if isinstance(until, int) and until == 1:  # known beforehand: no loop at all
+                return step(*begin)[1:]
             return tf.while_loop(lambda i, *_: i < until, step, begin)[1:]
 
         def thinned(i: Any, x_adv: Any, velocity: Any, left: Any) -> tuple[Any, Any, Any, Any]:

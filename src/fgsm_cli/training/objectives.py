@@ -179,7 +179,8 @@ def _adversary(
             start = drawn(_within(attack.norm, epsilon), seed, x)
         elif kind.row.start == "corner":
             start = drawn(_normal, seed, x)
-        decay, steps = tf.constant(attack.decay, x.dtype), tf.constant(attack.steps)
+        decay = tf.constant(attack.decay, x.dtype)
+        steps = tf.constant(attack.steps) if attack.steps > 1 else 1
         x_adv = loop(x, aim, length, start, epsilon, decay, steps)
         return tf.stop_gradient(x_adv)
 
