@@ -76,7 +76,11 @@ def _examples(epilog: str | None) -> list[str]:
 
 
 def _usage(name: str, command: Any) -> str:
-    words = [one.metavar or one.name.upper() for one in command.params if _is_argument(one)]
+    words = [
+        one.metavar if one.required else f"[{one.metavar}]"
+        for one in command.params
+        if _is_argument(one)
+    ]
     return " ".join(["fgsm", name, *words, "[OPTIONS]"])
 
 
@@ -93,7 +97,7 @@ def _panels(command: Any) -> dict[str, list[dict[str, str]]]:
         names = [one.metavar or one.name.upper()] if _is_argument(one) else one.opts
         panels.setdefault(panel, []).append(
             {
-                "names": ", ".join(f"`{name}`" for name in names),
+                "names": "<br>".join(f'<code class="flag">{name}</code>' for name in names),
                 "takes": ", ".join(f"`{word}`" for word in takes.split("|") if word),
                 "help": _plain(one.help),
             }

@@ -25,7 +25,7 @@ from .evaluation import parts
 from .family import Attack, attack_named
 from .gradients import LOSSES, get_grads
 from .models import Classifier, build_mlp, inspect
-from .results import Finding, Verdict
+from .results import Finding, Verdict, percent
 from .training import Progress, train
 
 PGD_STEPS = 40
@@ -189,7 +189,7 @@ def zero_gradients(subject: _Subject) -> Finding:
     share = _share(np.sum(~subject.ce.any(axis=1)), len(subject.images))
     return Finding(
         "zero gradients",
-        f"{share:.1%} of the images have a gradient that is zero in every pixel",
+        f"{percent(share)} of the images have a gradient that is zero in every pixel",
         "gradient attacks cannot move them; their accuracy says nothing about robustness",
         _verdict(share, 0, 0.05),
     )
@@ -202,7 +202,7 @@ def saturation(subject: _Subject) -> Finding:
     share = float(np.mean(literal != exact))
     return Finding(
         "saturation",
-        f"float32 cross-entropy gets {share:.1%} of the signs wrong",
+        f"float32 cross-entropy gets {percent(share)} of the signs wrong",
         "the loss rounds to nothing; a tool that ascends it literally reports robustness that is "
         "not there (this one ascends a form that does not saturate)",
         _verdict(share, 0.02, 0.15),
@@ -226,7 +226,7 @@ def finite_differences(subject: _Subject) -> Finding:
     error = float(np.median(np.abs(measured - promised) / scale)) if subject.is_connected else 1.0
     return Finding(
         "finite differences",
-        f"the loss changes {error:.1%} otherwise than the gradient says (median)",
+        f"the loss changes {percent(error)} otherwise than the gradient says (median)",
         "a gradient that is not the slope of the loss (rounding, a replaced gradient, noise) "
         "leads an attack astray",
         _verdict(error, 0.1, 0.5),
@@ -243,7 +243,7 @@ def random_signs(subject: _Subject) -> Finding:
     gap = float(noisy.mean() - subject.fgsm.mean())
     return Finding(
         "random signs",
-        f"random signs leave {noisy.mean():.1%}, FGSM leaves {subject.fgsm.mean():.1%}",
+        f"random signs leave {percent(noisy.mean())}, FGSM leaves {percent(subject.fgsm.mean())}",
         "a gradient that does no better than chance points nowhere",
         "pass" if gap > 0.02 else "suspicious" if gap > 0 else "fail",
     )
@@ -254,7 +254,7 @@ def iterations(subject: _Subject) -> Finding:
     one, many = float(subject.fgsm.mean()), float(subject.pgd.mean())
     return Finding(
         "iterations",
-        f"FGSM leaves {one:.1%}, PGD-{PGD_STEPS} leaves {many:.1%}",
+        f"FGSM leaves {percent(one)}, PGD-{PGD_STEPS} leaves {percent(many)}",
         "an iterated attack that is weaker than one step walks on a masked gradient",
         _verdict(many - one, 0.005, 0.02),
     )
@@ -265,7 +265,7 @@ def collapse(subject: _Subject) -> Finding:
     gap = float(subject.fgsm.mean() - subject.pgd.mean())
     return Finding(
         "one-step gap",
-        f"PGD-{PGD_STEPS} leaves {gap:.1%} less than FGSM",
+        f"PGD-{PGD_STEPS} leaves {percent(gap)} less than FGSM",
         "a large gap is catastrophic overfitting (Wong et al. 2020): the model learned to stop "
         "one step, not an attacker",
         _verdict(gap, 0.3, 0.5),
@@ -278,7 +278,7 @@ def whole_range(subject: _Subject) -> Finding:
     left = float(subject.answers(subject.attacked(attack)).mean())
     return Finding(
         "whole range",
-        f"PGD with epsilon 1 leaves {left:.1%}; chance is {subject.chance:.1%}",
+        f"PGD with epsilon 1 leaves {percent(left)}; chance is {percent(subject.chance)}",
         "any image can be turned into any other; what is left above chance is the attack's failure",
         _verdict(left, subject.chance, subject.chance + 0.1),
     )
@@ -291,7 +291,8 @@ def margin(subject: _Subject) -> Finding:
     gap = float(subject.fgsm.mean()) - left
     return Finding(
         "margin loss",
-        f"FGSM leaves {subject.fgsm.mean():.1%} by cross-entropy, {left:.1%} by the margin",
+        f"FGSM leaves {percent(subject.fgsm.mean())} by cross-entropy, "
+        f"{percent(left)} by the margin",
         "where the margin is much stronger, cross-entropy is being misled",
         _verdict(gap, 0.08, 0.2),
     )
@@ -313,7 +314,8 @@ def transfer(subject: _Subject) -> Finding:
     own = float(min(subject.fgsm.mean(), subject.pgd.mean()))
     return Finding(
         "transfer",
-        f"FGSM made on an independent MLP leaves {foreign:.1%}, white-box attacks leave {own:.1%}",
+        f"FGSM made on an independent MLP leaves {percent(foreign)}, "
+        f"white-box attacks leave {percent(own)}",
         "a stranger's gradient that works better than the model's own means that the own is masked",
         _verdict(own - foreign, 0.01, 0.05),
     )
@@ -349,8 +351,8 @@ def random_search(subject: _Subject) -> Finding:
     own = float(min(subject.fgsm[few].mean(), subject.pgd[few].mean()))
     return Finding(
         "random search",
-        f"{SEARCH_QUERIES} random queries leave {left:.1%}, white-box attacks leave {own:.1%} "
-        f"(first {len(few)} images)",
+        f"{SEARCH_QUERIES} random queries leave {percent(left)}, "
+        f"white-box attacks leave {percent(own)} (first {len(few)} images)",
         "blind search that beats the gradient means that the gradient is masked",
         _verdict(own - left, 0.01, 0.05),
     )

@@ -10,6 +10,8 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from .files import whole_file
 from .images import levels, stretched
 from .results import Answer, Certification, Gallery, Line, Transfer
@@ -18,6 +20,8 @@ from .results import Answer, Certification, Gallery, Line, Transfer
 _DARK = 0.5
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 STYLES = ("-", "--", "-.", ":")
+# So many epsilons, 0 among them, are points and no line.
+FEW = 2
 MARKERS = ("o", "s", "^", "D", "v", "x", "P", "*", "<")
 
 
@@ -56,8 +60,9 @@ def heat_map(record: Transfer, path: str) -> None:
 def curves(lines: Sequence[Line], path: str) -> None:
     """Accuracies over epsilon with their 95 % intervals, one line a model and attack.
 
-    As wide as a column of a paper. Lines differ in colour (Okabe and Ito 2008, told apart by the
-    colour-blind), in style and in marker, so that they can be told apart in grey.
+    As wide as a column of a paper. A single epsilon is a point with its interval. Lines differ in
+    colour (Okabe and Ito 2008, told apart by the colour-blind), in style and in marker, so that
+    they can be told apart in grey.
     path and errors as in ``heat_map``.
     """
     with _figures() as figure_class:
@@ -72,8 +77,13 @@ def curves(lines: Sequence[Line], path: str) -> None:
                 "markevery": max(1, len(epsilons) // 8),
             }
             shares = [100 * point.accuracy for point in line.points]
-            axes.plot(epsilons, shares, label=line.label, linewidth=1.2, markersize=4, **look)
             low, high = ([100 * end for end in ends] for ends in _ends(line))
+            if len(epsilons) <= FEW:  # nothing is known between them
+                ends = np.abs(np.array([low, high]) - shares)
+                look = {**look, "linestyle": "", "markevery": 1}
+                axes.errorbar(epsilons, shares, ends, label=line.label, markersize=4, **look)
+                continue
+            axes.plot(epsilons, shares, label=line.label, linewidth=1.2, markersize=4, **look)
             axes.fill_between(epsilons, low, high, color=look["color"], alpha=0.2, linewidth=0)
         axes.set_xlabel(f"epsilon ({lines[0].norm.capitalize()})", fontsize=8)
         axes.set_ylabel("accuracy (%)", fontsize=8)

@@ -175,7 +175,7 @@ def compare(
 
 def plot(
     runs: Annotated[
-        list[str], typer.Argument(metavar="DIR ...", help="Output folders of attack, eval, curve.")
+        list[str], typer.Argument(metavar="DIR", help="Output folders of attack, eval, curve.")
     ],
     output: Annotated[
         str,
@@ -215,7 +215,7 @@ def verify(
 def reproduce(
     experiments: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME ...", help="Which; without any, those that take seconds."),
+        typer.Argument(metavar="NAME", help="Which; without any, those that take seconds."),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="All of them; some twenty minutes on two cores.")

@@ -55,6 +55,8 @@ def attack(options: AttackOptions, watch: Watch) -> Judgement:
             kept[indices] = x_adv
 
     journal = _journal(options, classifier, images)
+    if journal.folder and (held := sum(1 for _ in journal.folder.rglob("*.npz"))):
+        watch.note(f"--resume goes on from {held:,} finished batches in {journal.folder}.")
     judged = _judged(options, classifier, images, watch, keep if keeps else None, journal)
     saved = None
     if target:

@@ -19,6 +19,7 @@ from ..data import ImageSet, load_images
 from ..distribution import crew_of
 from ..errors import FgsmError
 from ..models import Classifier, Loading, load_classifier
+from ..results import percent, wilson_interval
 from .training import train
 from .watch import Watch
 
@@ -109,11 +110,20 @@ def doubts(classifier: Classifier, images: ImageSet, clean_correct: int | None) 
         resolved = Path(DEFAULT_DIR) / CONFIG_FILE
         if resolved.exists() and not _is_default(resolved):
             yield f"{DEFAULT_MODEL} was not trained with the default options; see {resolved}"
+    if clean_correct is None:
+        return
     chance, n = 1 / classifier.classes, len(images)
-    if clean_correct is not None and n >= 50 and clean_correct / n < 1.5 * chance:
+    _, high = wilson_interval(clean_correct, n) or (0, 1)
+    if (n >= 50 and clean_correct / n < 1.5 * chance) or high < 1.5 * chance:
+        labels = "these labels"
+        if images.classes < classifier.classes:
+            labels += (
+                f", 0 to {images.classes - 1} of its {classifier.classes} outputs "
+                "(--classes gives names their places, --only numbers what it keeps anew)"
+            )
         yield (
-            f"the clean accuracy, {clean_correct / n:.1%}, is near chance, {chance:.1%}; does the "
-            f"model take pixels in {classifier.range} (--input-range) and these labels?"
+            f"the clean accuracy, {percent(clean_correct / n)}, is near chance, {percent(chance)}; "
+            f"does the model take pixels in {classifier.range} (--input-range) and {labels}?"
         )
 
 

@@ -22,7 +22,7 @@ from ..distribution import Crew, crew_of
 from ..errors import FgsmError
 from ..files import sha256
 from ..models import build_network, inspect, save_model
-from ..results import Epoch, ModelSource, Source, Training, versions
+from ..results import Epoch, ModelSource, Source, Training, percent, versions
 from ..training import best_epoch, count_correct, has_collapsed
 from ..training import train as train_model
 from .folders import output_folder, write
@@ -135,9 +135,9 @@ def _training_warnings(
     last, chance = epochs[-1], 1 / images.classes
     if last.validation_n and last.validation_correct / last.validation_n < 1.5 * chance:
         yield (
-            f"the validation accuracy, {last.validation_correct / last.validation_n:.1%}, is near "
-            f"chance, {chance:.1%}: nothing was learned; a wider network, a smaller --epsilon or "
-            "another --learning-rate may help"
+            f"the validation accuracy, {percent(last.validation_correct / last.validation_n)}, is "
+            f"near chance, {percent(chance)}: nothing was learned; a wider network, a smaller "
+            "--epsilon or another --learning-rate may help"
         )
     if options.adversarial and not epochs[-1].probe:
         yield "no images were held out, so that a collapse would not have been seen"

@@ -1,9 +1,13 @@
 """How ``fgsm attack`` and ``fgsm eval`` are told."""
 
 from ..family import Attack
-from ..results import AttackResult, Judgement, rate
+from ..results import AttackResult, Judgement, Worst, rate
 from .text import count, counts, interval, percent
 from .view import View
+
+PROVED = (
+    "Proved: of these images no point of the ball turns the answer, whatever the attacker does."
+)
 
 
 def judgement_view(record: Judgement) -> View:
@@ -26,6 +30,12 @@ def judgement_view(record: Judgement) -> View:
     sentences = (
         "Success: images classified right before the attack and wrong after it. The interval is "
         "of the accuracy.",
+        *dict.fromkeys(
+            f"{result.attack.title}: right is only what is right after each of them."
+            for result in record.results
+            if isinstance(result.attack, Worst)
+        ),
+        *((PROVED,) if any(one.certified_correct is not None for one in record.results) else ()),
         *(sentence for result in record.results for sentence in _over_seeds(result)),
     )
     right = [record.clean_correct, *(result.adversarial_correct for result in record.results)]

@@ -45,6 +45,8 @@ CSV_COLUMNS = (
     "clean_accuracy",
     "adversarial_correct",
     "adversarial_accuracy",
+    "adversarial_low",
+    "adversarial_high",
     "flipped",
     "success_rate",
     "target_hits",
@@ -81,7 +83,10 @@ def as_csv(records: Named) -> str:
     for command, record in records:
         for document in _lines(record):
             settings = document.get("attack") or document.get("defence") or {}
+            low, high = document.get("adversarial_interval") or (None, None)
             row = {
+                "adversarial_low": low,
+                "adversarial_high": high,
                 **document,
                 **settings,
                 **(document.get("over_seeds") or {}),

@@ -32,8 +32,9 @@ def print_table(record: Shown, console: Any, graphics: Graphics = "auto") -> Non
     if isinstance(record, Gallery) and can_draw(console, graphics):
         draw(record, console, graphics)
     else:
-        _print_rows(view, console)
-        console.print()
+        if len(view.rows) > 1:
+            _print_rows(view, console)
+            console.print()
         for sentence in view.sentences:
             say(sentence)
     for warning in warnings_of(record):
@@ -76,7 +77,7 @@ def _table(view: View, console: Any, bars: Characters | None) -> tuple[Any, int]
         table.add_column(name, justify="left" if words else "right", no_wrap=True)
     drawn = [""] * len(rows)
     if bars:
-        table.add_column(f"0 to 100 %, {bars.interval}: 95 %", no_wrap=True)
+        table.add_column(f"0 to 100 %, {bars.interval}: interval", no_wrap=True)
         drawn = [
             "" if part is None else bar(part, whole, BAR_WIDTH, bars) for part, whole in view.bars
         ]

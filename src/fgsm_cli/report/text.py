@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from ..results import percent as percent
 from ..results import wilson_interval
 
 
@@ -14,11 +15,6 @@ def count(number: int | None) -> str:
 def counts(part: int | None, whole: int) -> str:
     """Part of a whole."""
     return f"{count(part)}/{whole:,}"
-
-
-def percent(share: float | None) -> str:
-    """A share in percent, to one decimal."""
-    return "-" if share is None else f"{100 * share:.1f} %"
 
 
 def interval(part: int | None, whole: int) -> str:

@@ -20,7 +20,7 @@ from ..results import (
     rate,
 )
 from .gallery import gallery_view
-from .judgement import judgement_view
+from .judgement import PROVED, judgement_view
 from .text import count, counts, interval, percent, short
 from .view import View
 
@@ -76,7 +76,11 @@ def curve_view(record: Curve) -> View:
     kept = ("correct", "accuracy") if record.labelled else ("unchanged", "share")
     whose = "images classified right" if record.labelled else "images"
     middle = record.quantiles[QUANTILES.index(0.5)]
-    half = f"at epsilon {middle:.4g}" if middle is not None else "at no epsilon of the curve"
+    half = (
+        f"Half of the {whose} are turned at epsilon {middle:.4g}"
+        if middle is not None
+        else f"Fewer than half of the {whose} are turned"
+    )
     course = "never rises" if record.is_monotone else "is not monotone"
     return View(
         f"{record.attack.row.title} curve, {record.attack.norm.capitalize()}",
@@ -97,8 +101,9 @@ def curve_view(record: Curve) -> View:
             ),
         ],
         (
-            f"Half of the {whose} are turned {half}; {record.never:,} never are. "
+            f"{half}; {record.never:,} are not turned up to epsilon {record.epsilons[-1]:.4g}. "
             f"The {kept[1]} {course}; {record.back:,} images turn back at a larger epsilon.",
+            *((PROVED,) if record.certified else ()),
         ),
         spare=3,
         bars=[(part, record.n) for part in record.correct],

@@ -7,7 +7,7 @@ such as the success rate where nothing was right to begin with, is None. No Tens
 from .audit import Audit, Finding, Verdict
 from .certification import Bracket, Certification
 from .comparison import Check, Comparison, Pair, Verification
-from .counts import ModelSource, Source, rate, versions, wilson_interval
+from .counts import ModelSource, Source, percent, rate, versions, wilson_interval
 from .curve import QUANTILES, Curve
 from .gallery import Exhibit, Gallery, Moved
 from .judgement import AttackResult, GradientHealth, Judgement, OverSeeds, Worst
@@ -58,6 +58,7 @@ __all__ = [
     "Verification",
     "Worst",
     "lines_of",
+    "percent",
     "rate",
     "versions",
     "wilson_interval",

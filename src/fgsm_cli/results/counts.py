@@ -49,6 +49,15 @@ class ModelSource(Source):
         return f"{self.path} ({self.detail} head, pixels {pixels} {source})"
 
 
+# What lifts a decimal half over the binary fraction just below it; no share of a count is so fine.
+_HALF = 1e-9
+
+
+def percent(share: float | None) -> str:
+    """A share in percent, to one decimal, or a dash; a half is rounded up, as by hand."""
+    return "-" if share is None else f"{100 * share + _HALF:.1f} %"
+
+
 def wilson_interval(part: int | None, whole: int | None) -> tuple[float, float] | None:
     """The 95 % Wilson score interval of a rate; None where the rate is undefined.
 

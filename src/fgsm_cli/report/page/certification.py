@@ -15,12 +15,14 @@ def told(name: str, record: Certification) -> Part:
         ("care", "Warning", f"{warning}.") for warning in record.warnings
     ]
     notes.append(("good", "Pass", "No image is both proved and broken."))
+    wrong = record.n - record.clean_correct
     rows = [
         [
             Cell(f"{one.epsilon:.4g}"),
             Cell(percent(rate(one.proved, one.n))),
             Cell(percent(rate(one.upper, one.n))),
-            *(Cell(count(part)) for part in (one.proved, one.broken, one.undecided)),
+            *(Cell(count(part)) for part in (one.proved, one.broken, one.undecided, wrong)),
+            Cell("{:.1f} to {:.1f} %".format(*(100 * end for end in one.interval or (0, 1)))),
         ]
         for one in record.brackets
     ]
@@ -34,8 +36,9 @@ def told(name: str, record: Certification) -> Part:
         subject=f"{record.model} on {record.data.path}, {record.data.detail}.",
         trust=(
             "care" if record.warnings else "good",
-            "Proved, and broken by examples that were asked",
-            "What is neither is undecided, and counts in the upper end alone.",
+            "True whatever the attacker does",
+            "What is proved holds against every attack; what is broken was broken by an image that "
+            "the model was asked. What is neither is undecided, and counts in the upper end alone.",
         ),
         sections=[
             Section(
@@ -44,7 +47,10 @@ def told(name: str, record: Certification) -> Part:
                     *([_chart(record.norm, record.brackets)] if len(record.brackets) > 1 else ()),
                     Table(
                         "Images by what is known of them",
-                        ("epsilon", "at least", "at most", "proved", "broken", "undecided"),
+                        (
+                            *("epsilon", "at least", "at most", "proved", "broken", "undecided"),
+                            *("wrong anyway", "95 % interval"),
+                        ),
                         rows,
                     ),
                 ],

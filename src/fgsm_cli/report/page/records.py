@@ -118,7 +118,13 @@ def training(name: str, record: Training) -> Part:
         ),
         subject=f"{record.model}, trained on {record.data.path}, {record.data.detail}.",
         trust=(
-            "care" if record.warnings else "good",
+            "bad",
+            "Do not rely on it",
+            f"{record.warnings[0][:1].upper()}{record.warnings[0][1:]}.",
+        )
+        if record.warnings
+        else (
+            "good",
             "Clean accuracy only",
             "Test images decided nothing in training. How it holds up under attack, fgsm attack "
             "and fgsm audit tell.",
