@@ -341,6 +341,18 @@ def test_a_search_without_time_keeps_its_bound(network_and_images):
     assert found.lowest == pytest.approx(exact.numpy()[0].min())
 
 
+class Identity(keras.layers.Layer):
+    """A namesake that cuts off what is large."""
+
+    def call(self, x):
+        return keras.ops.clip(x, -8.0, 8.0)
+
+
+def relu(x):
+    """Another."""
+    return keras.ops.minimum(keras.ops.relu(x), 1e12)
+
+
 @pytest.mark.parametrize(
     ("layer", "sentence"),
     [
@@ -349,6 +361,11 @@ def test_a_search_without_time_keeps_its_bound(network_and_images):
         (L.ReLU(max_value=6.0), r"\(ReLU\), whose activation"),
         (L.LayerNormalization(), r"\(LayerNormalization\), neither"),
         (L.Softmax(), r"\(Softmax\), a softmax"),
+        # What no probe of numbers would find: a cap beyond them, somebody's own layer or function.
+        (L.ReLU(max_value=1e12), r"\(ReLU\), whose activation"),
+        (L.ReLU(threshold=1e-6), r"\(ReLU\), whose activation"),
+        (Identity(), r"\(Identity\), which is not one of Keras's own"),
+        (L.Dense(4, activation=relu), r"\(Dense\), whose activation relu"),
     ],
     ids=str,
 )
@@ -356,6 +373,23 @@ def test_what_cannot_be_bounded_is_refused_by_name(layer, sentence):
     classifier = inspect(keras.Sequential([keras.Input((4,)), layer, L.Dense(3)]))
     with pytest.raises(FgsmError, match=sentence):
         network_of(classifier, (4,))
+
+
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic", "lanczos3"])
+def test_pictures_that_are_interpolated_have_no_bounds(interpolation):
+    grown = L.UpSampling2D(2, interpolation=interpolation)
+    layers = [keras.Input((4, 4, 1)), grown, L.Flatten(), L.Dense(3)]
+    with pytest.raises(FgsmError, match=f"which interpolates \\({interpolation}\\)"):
+        network_of(inspect(keras.Sequential(layers)), (4, 4, 1))
+
+
+def test_a_model_within_that_takes_two_inputs_is_refused():
+    one, two = keras.Input((4,)), keras.Input((4,))
+    inner = keras.Model([one, two], L.Add()([one, two]), name="inner")
+    x = keras.Input((4,))
+    whole = keras.Model(x, L.Dense(3)(inner([x, L.Dense(4)(x)])))
+    with pytest.raises(FgsmError, match=r"inner \(Functional\), which takes several inputs"):
+        network_of(inspect(whole), (4,))
 
 
 def test_margins_hold_every_other_class_once():
@@ -452,6 +486,7 @@ def test_training_on_bounds_gives_a_guarantee(method, classifier, images):
         ({"certified": "ibp", "adversarial": "fgsm"}, "--adversarial has no effect with --cert"),
         ({"certified": "ibp", "gradalign": 1}, "--gradalign has no effect with --certified"),
         ({"certified": "crown-ibp"}, "--certified crown-ibp needs --warmup"),
+        ({"certified": "ibp", "warmup": 7}, "--warmup must be at most --epochs, 6"),
     ],
 )
 def test_certified_training_makes_no_examples(options, sentence):

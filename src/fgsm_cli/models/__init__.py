@@ -15,6 +15,7 @@ from .architectures import build_cnn, build_mlp, build_network, save_model
 from .classifier import Classifier, Model, logits
 from .inspection import inspect
 from .loading import Loading, load_classifier
+from .preprocessing import is_of_keras
 
 __all__ = [
     "Classifier",
@@ -24,6 +25,7 @@ __all__ = [
     "build_mlp",
     "build_network",
     "inspect",
+    "is_of_keras",
     "load_classifier",
     "logits",
     "save_model",

@@ -46,7 +46,7 @@ def _first_scaling(model: Any, tensor: Any) -> Any:
         return None
     [node] = nodes
     operation = node.operation
-    kind = type(operation).__name__
+    kind = _kind(operation)
     if kind in ("Rescaling", "Normalization", *_OPERATIONS):
         return node
     if kind in _NETWORKS:
@@ -57,6 +57,16 @@ def _first_scaling(model: Any, tensor: Any) -> Any:
     return _first_scaling(model, node.output_tensors[0]) if _leaves_alone(operation) else None
 
 
+def _kind(operation: Any) -> str:
+    """What a layer is, by Keras's own name for it; of somebody's own nothing is known."""
+    return type(operation).__name__ if is_of_keras(type(operation)) else ""
+
+
+def is_of_keras(thing: Any) -> bool:
+    """Whether a class or a function is Keras's own, and not somebody's by the same name."""
+    return str(thing.__module__).split(".")[0] == "keras"
+
+
 def _is_constant(operation: Any) -> bool:
     """Whether it only counts the images, to give one constant for each."""
     return type(operation).__name__ == "Zeros"
@@ -64,7 +74,7 @@ def _is_constant(operation: Any) -> bool:
 
 def _leaves_alone(operation: Any) -> bool:
     """Whether pixel values pass as they are, at rest: a reshape, an augmentation, several such."""
-    kind = type(operation).__name__
+    kind = _kind(operation)
     if kind in _NETWORKS:
         return all(map(_leaves_alone, operation.layers))
     return kind in _LEAVES_VALUES_ALONE or kind.startswith("Random")

@@ -7,9 +7,11 @@ A network is a list of steps from the pixels to the logits. A linear step is wha
 computes an affine function at rest; nothing is written per layer, since a layer's transpose is
 its vector-Jacobian product. A rectifier is max(z, slope z). Max pooling is both: max(a, b) is
 b + max(a - b, 0), in rounds. Whether a layer is linear or a rectifier is found out by asking it
-numbers; its kind only says whether it is asked.
+numbers; its kind only says whether it is asked. Only Keras's own layers and activations are: what
+somebody's code does between the numbers that were asked, nobody knows.
 """
 
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -19,7 +21,7 @@ import numpy as np
 
 from ..backend import keras, tf
 from ..errors import FgsmError, in_one_line
-from ..models import Classifier
+from ..models import Classifier, is_of_keras
 
 Map = Callable[..., Any]
 Shape = tuple[int, ...]
@@ -210,7 +212,13 @@ class _Builder:
         operation = node.operation
         kind = type(operation).__name__
         if isinstance(operation, keras.Model):
+            if len(given) != 1 or len(operation.inputs) != 1:
+                self.refuse(operation, "which takes several inputs")
             return self.walk(operation, given[0])
+        if not is_of_keras(type(operation)):
+            self.refuse(operation, "which is not one of Keras's own")
+        if getattr(operation, "interpolation", "nearest") != "nearest":
+            self.refuse(operation, f"which interpolates ({operation.interpolation})")
         if kind in _KERNELS:
             return self.activated(operation, self.kernel(operation, given))
         if kind in _RECTIFIERS:
@@ -311,11 +319,15 @@ class _Builder:
             return place
         if getattr(function, "__name__", "") in _HEADS:
             return self.head(layer, place)
-        z = np.array([-1e4, -100, -6.5, -1, -1e-3, 0, 1e-3, 1, 6.5, 100, 1e4], np.float32)
+        z = np.array([-1e30, -1e4, -100, -6.5, -1, -1e-3, 0, 1e-3, 1, 6.5, 100, 1e4, 1e30])
+        z = z.astype(np.float32)
         values = np.asarray(function(tf.constant(z[None])), np.float64)[0]
-        slope = -float(values[3])
-        if not 0 <= slope <= 1 or not np.allclose(values, np.where(z < 0, slope * z, z)):
-            self.refuse(layer, f"whose activation {_title(function)} is not a rectifier")
+        slope = -float(values[4])
+        is_bent = 0 <= slope <= 1 and np.allclose(values, np.where(z < 0, slope * z, z))
+        known = is_of_keras(function if inspect.isfunction(function) else type(function))
+        is_cut = getattr(function, "max_value", None) or getattr(function, "threshold", 0)
+        if not is_bent or not known or is_cut:
+            self.refuse(layer, f"whose activation {_title(function)} is not a rectifier of Keras")
         if slope == 1:
             return place
         self.steps.append(Rectifier((place,), slope))
