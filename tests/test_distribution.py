@@ -212,6 +212,16 @@ def test_what_stands_in_the_journal_is_not_computed_again(tmp_path):
     assert len(asked) == 3
     with pytest.raises(FgsmError, match="not of the images it should be of"):
         list(journal.spread("first", ALONE, work, tasks[::-1], ["a member"]))
+    path = tmp_path / "shards" / "first-000000.npz"
+    whole = dict(np.load(path))
+    for damaged in (
+        {name: rows for name, rows in whole.items() if name != "square"},
+        {**whole, "square": whole["square"][:2]},
+        {**whole, "square": 0 * whole["square"]},
+    ):
+        np.savez(path, **damaged)
+        with pytest.raises(FgsmError, match="does not hold what was written"):
+            pages(journal)
     journal.close()
     assert not (tmp_path / "shards").exists()
 
@@ -274,7 +284,24 @@ def test_where_not_one_image_fits_it_is_said():
 @pytest.mark.parametrize(
     ("told_by", "expected"),
     [
-        ("{", "TF_CONFIG tells of no cluster"),
+        ("{", "TF_CONFIG must be a JSON object"),
+        ("[]", "TF_CONFIG must be a JSON object"),
+        (
+            '{"cluster": {"worker": ["a:1", "b"]}, "task": {"type": "worker", "index": 0}}',
+            "host:port",
+        ),
+        (
+            '{"cluster": {"worker": ["a:1", "b:99999"]}, "task": {"type": "worker", "index": 0}}',
+            "host:port",
+        ),
+        (
+            '{"cluster": {"worker": ["a:1", "a:1"]}, "task": {"type": "worker", "index": 0}}',
+            "its own address. Received twice: a:1",
+        ),
+        (
+            '{"cluster": {"chief": ["a:1", "b:1"]}, "task": {"type": "chief", "index": 0}}',
+            "one chief at most",
+        ),
         ('{"cluster": {"worker": ["a:1", "b:1"]}}', "TF_CONFIG must name a chief or a worker"),
         (
             '{"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "ps", "index": 0}}',

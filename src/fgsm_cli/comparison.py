@@ -6,7 +6,7 @@ verify("runs/a", Watch()).agrees        # whether config.yaml still gives result
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from .config import (
 from .data import open_arrays
 from .errors import FgsmError
 from .experiment import COMMANDS, Watch
+from .files import digest_of
 from .finished import document_of, undamaged
 from .results import Check, Comparison, Pair, Verification
 
@@ -147,12 +148,26 @@ def _models(document: Mapping[str, Any]) -> list[Any]:
 def verify(folder: str, watch: Watch) -> Verification:
     """Compute a finished run anew from its config.yaml, and say what agrees to the digit.
 
-    The files it names are checked by sha256, every number of results.json is compared with a
-    fresh run that writes nowhere near the old one. Other versions of the libraries are told.
+    The files it names are checked by sha256; every number of results.json and every array of the
+    .npz files beside it is compared with a fresh run that writes nowhere near the old one. Other
+    versions of the libraries are told.
     Raises FgsmError for a folder that holds no finished run.
     """
     with undamaged(folder):
         return _verified(folder, watch)
+
+
+def _arrays(name: str, then: Path, now: Path) -> Iterator[Check]:
+    """The arrays that a run keeps beside its results, against those of the fresh run."""
+    for fresh in sorted(now.glob("*.npz")):
+        digests = []
+        for path in (then / fresh.name, fresh):
+            try:
+                with open_arrays(str(path)) as arrays:
+                    digests.append(digest_of({one: arrays[one] for one in arrays.files}))
+            except FgsmError:
+                digests.append("damaged" if path.exists() else "missing")
+        yield Check(f"{name}: arrays of {fresh.name}", *digests)
 
 
 def _verified(folder: str, watch: Watch) -> Verification:
@@ -172,6 +187,8 @@ def _verified(folder: str, watch: Watch) -> Verification:
             for elsewhere_too in _ELSEWHERE:
                 values.pop(elsewhere_too, None)
             record = COMMANDS[command](build(SECTIONS[command], values), watch)
+            home = Path(folder) if document is recorded else Path(folder) / name
+            checks += _arrays(name, home, Path(elsewhere))
         fresh = json.loads(json.dumps(record.as_dict()))
         if command != "train":
             checks += [

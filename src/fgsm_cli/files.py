@@ -13,10 +13,14 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .errors import FgsmError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @contextlib.contextmanager
@@ -128,6 +132,15 @@ def sha256_of_all(paths: Sequence[str]) -> str:
     for path in paths:
         name = Path(os.path.relpath(path, shared)).as_posix()
         digest.update(f"{sha256(path)}  {name}\n".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def digest_of(arrays: "Mapping[str, NDArray[Any]]") -> str:
+    """The SHA-256 of named arrays: of their names, types, shapes and numbers, in order of name."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(array.tobytes())
     return digest.hexdigest()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .config import RESULTS_FILE
-from .errors import FgsmError, in_one_line
+from .errors import FgsmError
 from .files import make_folder
 from .plots import curves
 from .results import Plot, lines_of
@@ -24,7 +24,10 @@ def undamaged(*folders: str) -> Iterator[None]:
     except FgsmError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OSError) as error:
-        raise FgsmError(f"{' or '.join(folders)} is damaged: {in_one_line(error)}") from None
+        missing = f": it lacks {error}" if isinstance(error, KeyError) else ""
+        raise FgsmError(
+            f"{RESULTS_FILE} of {' or '.join(folders)} is damaged, not what a run writes{missing}"
+        ) from None
 
 
 def document_of(folder: str) -> dict[str, Any]:

@@ -143,6 +143,11 @@ class TrainOptions(TrackedOptions):
                 f"--architecture must be {', '.join(ARCHITECTURES)} or package.module:function. "
                 f"Received: {self.architecture!r}"
             )
+        if self.warmup > self.epochs:
+            raise FgsmError(
+                f"--warmup must be at most --epochs, {self.epochs}, or epsilon never comes to its "
+                f"size. Received: {self.warmup:g}"
+            )
         given = {
             name
             for name, field in type(self).model_fields.items()

@@ -5,13 +5,14 @@ crew = crew_of("auto", "tf-config")
 
 import contextlib
 import functools
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..backend import tf
 from ..config import Cluster, Devices
-from ..errors import FgsmError, WorkerLostError, in_one_line
+from ..errors import FgsmError, WorkerLostError, in_one_line, listed
 from .crew import ALONE, Crew
 
 _MANY = 1024  # more GPUs than a node has
@@ -72,6 +73,8 @@ def _resolver(cluster: Cluster) -> Any:
     if cluster == "tf-config" and not os.environ.get("TF_CONFIG"):
         return None
     source = "TF_CONFIG" if cluster == "tf-config" else "--cluster slurm"
+    if cluster == "tf-config":
+        _check_document(os.environ["TF_CONFIG"])
     try:
         if cluster == "tf-config":
             found = resolvers.TFConfigClusterResolver()
@@ -90,6 +93,7 @@ def _resolver(cluster: Cluster) -> Any:
         raise FgsmError(f"{source} must name a chief or a worker. Received: {kind} {number}")
     if len(_addresses(workers)) < 2:
         return None
+    _check_addresses(source, workers)
     return resolvers.SimpleClusterResolver(
         tf.train.ClusterSpec({job: workers[job] for job in ("chief", "worker") if job in workers}),
         task_type=kind,
@@ -97,6 +101,33 @@ def _resolver(cluster: Cluster) -> Any:
         num_accelerators={"GPU": len(tf.config.get_visible_devices("GPU"))},
         rpc_layer="grpc",
     )
+
+
+def _check_document(text: str) -> None:
+    """Raise FgsmError for a TF_CONFIG that is no JSON object; what is in it TensorFlow reads."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        document = None
+    if not isinstance(document, dict):
+        raise FgsmError(f"TF_CONFIG must be a JSON object. Received: {listed([repr(text)])}")
+
+
+def _check_addresses(source: str, workers: Mapping[str, Sequence[str]]) -> None:
+    """Raise FgsmError for what no worker can be reached by, or two by the same."""
+    addresses = _addresses(workers)
+    for one in addresses:
+        host, _, port = str(one).rpartition(":")
+        if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise FgsmError(f"{source} must give each worker as host:port. Received: {one!r}")
+    if twice := [one for one in addresses if addresses.count(one) > 1]:
+        raise FgsmError(
+            f"{source} must give each worker its own address. Received twice: {twice[0]}"
+        )
+    if len(workers.get("chief", ())) > 1:
+        raise FgsmError(
+            f"{source} must name one chief at most. Received: {', '.join(workers['chief'])}"
+        )
 
 
 def _addresses(workers: Mapping[str, Sequence[str]]) -> list[str]:

@@ -21,10 +21,11 @@ from numpy.typing import NDArray
 from ..data import open_arrays
 from ..distribution import Crew, Found, Work
 from ..errors import FgsmError
-from ..files import make_folder, whole_file
+from ..files import digest_of, make_folder, whole_file
 
 _ASKED = "asked.json"
 _TASK = "task"
+_DIGEST = "sha256"
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,8 @@ class Journal:
         for place, (task, found) in zip(left, finished, strict=True):
             if self.folder:
                 with whole_file(self._shard(name, place)) as path, path.open("wb") as file:
-                    np.savez(file, **{_TASK: task, **found})  # type: ignore[arg-type]
+                    digest = np.array(digest_of(found))
+                    np.savez(file, **{_TASK: task, _DIGEST: digest, **found})  # type: ignore[arg-type]
             yield task, found
 
     def part(self, name: str) -> "Journal":
@@ -79,6 +81,8 @@ class Journal:
             found = {name: arrays[name] for name in arrays.files}
         if not np.array_equal(found.pop(_TASK, ()), task):
             raise FgsmError(f"{path} is damaged: it is not of the images it should be of")
+        if str(found.pop(_DIGEST, "")) != digest_of(found):
+            raise FgsmError(f"{path} is damaged: it does not hold what was written; delete it")
         return found
 
 

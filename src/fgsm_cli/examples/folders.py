@@ -143,7 +143,7 @@ def read_folder(folder: Path) -> tuple[Any, About, None]:
                 labels=np.load(labels) if labels.exists() else None,
                 indices=np.load(folder / "indices.npy"),
                 epsilon=checked_epsilon(document["epsilon"], str(folder)),
-                attack=document["attack"],
+                attack=document["attack"] if isinstance(document["attack"], dict) else None,
                 data=str(document["data"]),
                 split=str(document.get("split", "")),
                 model_sha256=str(document["model_sha256"]),

@@ -85,7 +85,9 @@ def read(path: str) -> Iterator[tuple[Any, About, Any]]:
 
 
 def _settings(attack: Any) -> Any:
+    """The settings that a set names, if it names any that can be read."""
     try:
-        return None if attack is None else json.loads(str(attack))
+        found = None if attack is None else json.loads(str(attack))
     except ValueError:
         return None
+    return found if isinstance(found, dict) else None
