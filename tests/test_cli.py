@@ -371,6 +371,12 @@ def test_curve_audit_compare_and_verify(fgsm, model_file, tmp_path):
     denied = fgsm("verify", "a")
     assert denied.returncode == 1
     assert "attack: adversarial_correct" in denied.stdout
+    (tmp_path / "b/outcomes.npz").write_bytes((tmp_path / "a/outcomes.npz").read_bytes())
+    (tmp_path / "b/adversarial.npz").unlink()
+    denied = fgsm("verify", "b")
+    assert denied.returncode == 1
+    assert "attack: arrays of outcomes.npz" in denied.stdout
+    assert "missing" in denied.stdout
 
 
 def test_a_set_of_ones_own_is_found_again_for_a_transfer(fgsm, model_file, small_set):
@@ -393,6 +399,16 @@ def test_a_default_model_of_other_options_is_told(fgsm):
     assert any("was not trained with the default options" in one for one in document["warnings"])
     again = fgsm("train", *QUICK, "--seed", "2")
     assert "Replacing runs/mnist-mlp/model.keras." in again.stderr
+
+
+def test_labels_that_are_not_the_models_own_are_told(fgsm, model_file):
+    """Threes and sevens alone become 0 and 1, which this model calls something else."""
+    document = json.loads(
+        fgsm("attack", model_file, "--only", "3,7", "-n", "40", "-f", "json").stdout
+    )
+    [warning] = document["warnings"]
+    assert "0 to 1 of its 10 outputs" in warning
+    assert "--only" in warning
 
 
 # --- when things go wrong -------------------------------------------------------------------

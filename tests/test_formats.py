@@ -2,10 +2,12 @@
 
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
 from dataclasses import replace
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
 import junitparser
@@ -29,6 +31,7 @@ from fgsm_cli.results import (
     Source,
     Verification,
     Worst,
+    percent,
 )
 from test_docs import blocks
 from test_report import ATTACK, EVAL, RECORDS, RESULT
@@ -176,3 +179,24 @@ def test_the_examples_for_ci_run(tmp_path, model_file):
     [suite] = suites((tmp_path / "robustness.xml").read_text())
     assert (suite.tests, suite.failures) == (2, 0)
     assert "| fgsm | 0.05 |" in (tmp_path / "summary.md").read_text()
+
+
+def test_a_half_is_rounded_up_as_by_hand():
+    for n in (40, 2000, 10_000):
+        for part in range(n + 1):
+            exact = Decimal(100 * part) / n
+            rounded = exact.quantize(Decimal("0.1"), ROUND_HALF_UP)
+            assert percent(part / n) == f"{rounded} %"
+
+
+def test_what_is_proved_is_told_in_every_format(fgsm, model_file):
+    flags = (model_file, "--limit", "40", "--certify")
+    document = json.loads(fgsm("eval", *flags, "-e", "0.01", "-f", "json").stdout)
+    proved = document["results"][0]["certified_correct"]
+    [row] = csv.DictReader(io.StringIO(fgsm("eval", *flags, "-e", "0.01", "-f", "csv").stdout))
+    assert int(row["certified_correct"]) == proved
+    assert float(row["adversarial_low"]) <= float(row["adversarial_accuracy"])
+    assert f"proved: {proved}/40" in fgsm("eval", *flags, "-e", "0.01", "-f", "junit").stdout
+    certified = fgsm("certify", model_file, "--limit", "40", "-e", "0.01", "-f", "csv").stdout
+    [row] = csv.DictReader(io.StringIO(certified))
+    assert row["attack"] == "Worst of pgd, apgd, pgd (margin)"

@@ -207,8 +207,8 @@ def test_the_target_is_told():
 def test_a_curve_is_reported_as_measured():
     text = printed(CURVE).replace("\n", " ")
     assert (
-        "turned at epsilon 0.05; 3 never are. The accuracy is not monotone; 7 images turn back"
-        in text
+        "turned at epsilon 0.05; 3 are not turned up to epsilon 0.2. The accuracy is not monotone; "
+        "7 images turn back" in text
     )
     document = CURVE.as_dict()
     assert document["smallest_epsilon"]["quantiles"]["0.95"] is None

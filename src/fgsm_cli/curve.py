@@ -68,8 +68,8 @@ def trace_curve(
         batch = images.take(places)
         x, y = tf.constant(batch.pixels()), tf.constant(batch.known_labels)
         direction, zero = direction_of(classifier, attack, x, y, places)
-        stands = functools.partial(_stands, _ask(classifier), x, direction, y)
-        rows = np.stack([stands(np.full(len(places), epsilon)) for epsilon in grid])
+        stands = functools.partial(_stands, classifier, x, direction, y)
+        rows = np.stack([stands(epsilon) for epsilon in grid])
         _audit(attack, x, direction, float(grid[-1]))
         return {"right": rows.T, "smallest": _narrowed(stands, rows, grid), "zero": zero.numpy()}
 
@@ -97,14 +97,14 @@ def trace_noise(
     For Linf a random sign in every pixel, for L2 a point drawn uniformly from the sphere; each
     image keeps its own at every epsilon.
     """
-    n, grid, ask = len(images), np.array(epsilons), _ask(classifier)
+    n, grid = len(images), np.array(epsilons)
     correct = np.zeros(len(grid), int)
     for start in range(0, n, batch_size):
         batch = images.take(np.arange(start, min(start + batch_size, n)))
         x, y = tf.constant(batch.pixels()), tf.constant(batch.known_labels)
         noise = NORMS[norm].steepest(tf.random.stateless_normal(x.shape, (seed, start)))
-        stands = functools.partial(_stands, ask, x, noise, y)
-        correct += [stands(np.full(len(batch), epsilon)).sum() for epsilon in grid]
+        stands = functools.partial(_stands, classifier, x, noise, y)
+        correct += [stands(epsilon).sum() for epsilon in grid]
         progress("Noise", start + len(batch), n, "")
     return tuple(int(one) for one in correct)
 
@@ -122,18 +122,22 @@ def direction_of(
 Stands = Callable[[NDArray[np.float64]], NDArray[np.bool_]]
 
 
-def _stands(ask: Any, x: Any, direction: Any, y: Any, lengths: NDArray[np.float64]) -> Any:
-    """Which images are right this far along their direction, each at a length of its own."""
+def _stands(classifier: Classifier, x: Any, direction: Any, y: Any, lengths: Any) -> Any:
+    """Which images are right this far along their direction, all as far or each at its own."""
+    ask = _ask(classifier, np.ndim(lengths))
     return ask(x, direction, tf.constant(lengths, tf.float32), y).numpy()
 
 
 @functools.lru_cache(maxsize=64)
-def _ask(classifier: Classifier) -> Any:
-    """Compiled: (x, direction, lengths, y) -> which images are classified right."""
+def _ask(classifier: Classifier, rank: int) -> Any:
+    """Compiled: (x, direction, lengths, y) -> which images are classified right.
+
+    lengths: one number for all images (rank 0), which is multiplied faster, or one for each.
+    """
 
     @compiled
     def ask(x: Any, direction: Any, lengths: Any, y: Any) -> Any:
-        far = tf.reshape(lengths, (-1, *([1] * (x.shape.rank - 1))))
+        far = tf.reshape(lengths, (-1, *([1] * (x.shape.rank - 1)))) if rank else lengths
         scores = classifier(tf.clip_by_value(x + far * direction, *PIXEL_RANGE))
         finite = tf.reduce_all(tf.math.is_finite(scores), axis=1)
         return tf.equal(tf.argmax(scores, axis=1), y) & finite

@@ -6,6 +6,7 @@ command is sure to run.
 """
 
 import inspect
+import io
 import json
 import os
 import sys
@@ -287,8 +288,8 @@ def application(words: Collection[str] = tuple(SUMMARIES)) -> typer.Typer:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if argv is None else argv
     app = application(SUMMARIES if COMPLETING in os.environ else words)
     try:

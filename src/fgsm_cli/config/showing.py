@@ -13,7 +13,7 @@ PLOT_SUFFIXES = (".svg", ".pdf", ".png")
 
 def check_plot(flag: str, path: str | None) -> None:
     """Raise FgsmError for a file that no figure can be written to."""
-    if path and Path(path).suffix not in PLOT_SUFFIXES:
+    if path and Path(path).suffix.lower() not in PLOT_SUFFIXES:
         raise FgsmError(f"{flag} must name a .svg, .pdf or .png file. Received: {path!r}")
 
 

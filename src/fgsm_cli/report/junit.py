@@ -85,9 +85,10 @@ def _cases(record: Shown) -> Iterator[Case]:
             for result in record.results:
                 yield _judged(record, result)
         case Curve():
+            proved = dict(zip(record.epsilons, record.certified or (), strict=False))
             for epsilon, part in zip(record.epsilons, record.correct, strict=True):
                 name = f"{record.attack.name} {record.attack.norm} epsilon {epsilon:.4g}"
-                yield Case(name, _share(part, record.n))
+                yield Case(name, _share(part, record.n) + _proof(proved.get(epsilon), record.n))
         case Certification():
             for bracket in record.brackets:
                 yield _proved(record, bracket)
@@ -129,7 +130,8 @@ def _judged(record: Judgement, result: AttackResult) -> Case:
     return Case(
         f"{attack.name} epsilon {attack.epsilon:.4g}" if attack else "saved adversarial set",
         f"{_share(result.adversarial_correct, result.n)}; clean: "
-        f"{_share(result.clean_correct, result.n)}",
+        f"{_share(result.clean_correct, result.n)}"
+        f"{_proof(result.certified_correct, result.n)}",
         f"adversarial accuracy {reached or 0:.6g} is under {bar:.9g}" if under else None,
         result.warnings,
     )
@@ -145,6 +147,10 @@ def _proved(record: Certification, bracket: Bracket) -> Case:
         if bar is not None and share < bar
         else None,
     )
+
+
+def _proof(proved: int | None, n: int) -> str:
+    return "" if proved is None else f"; proved: {counts(proved, n)}"
 
 
 def _share(part: int | None, whole: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..results import (
     Audit,
+    Bracket,
     Certification,
     Comparison,
     Curve,
@@ -55,6 +56,8 @@ CSV_COLUMNS = (
     "linf_max",
     "changed",
     "mean_adversarial_accuracy",
+    "certified_correct",
+    "certified_accuracy",
     "model",
     "data",
 )
@@ -134,7 +137,10 @@ def _listed(record: Listing) -> list[dict[str, Any]]:
             listed = record.checks
         case Audit():
             listed = record.findings
-    return [asdict(one) for one in listed]
+    return [
+        {**asdict(one), "attack": one.attack.title} if isinstance(one, Bracket) else asdict(one)
+        for one in listed
+    ]
 
 
 def _lines(record: Shown) -> list[dict[str, Any]]:

@@ -287,7 +287,7 @@ def plot_view(record: Plot) -> View:
     """The lines that were drawn, a row each."""
     return View(
         "Plot",
-        f"{len(record.lines)} lines",
+        f"{len(record.lines)} line{'s' * (len(record.lines) != 1)}",
         [
             ("line", "norm", "points", "clean", "last epsilon", "accuracy"),
             *(
