@@ -6,7 +6,7 @@ verify("runs/a", Watch()).agrees        # whether config.yaml still gives result
 
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from .config import (
     CONFIG_FILE,
+    EXAMPLES_FILE,
     OUTCOMES_FILE,
     RESULTS_FILE,
     SECTIONS,
@@ -157,9 +158,9 @@ def verify(folder: str, watch: Watch) -> Verification:
         return _verified(folder, watch)
 
 
-def _arrays(name: str, then: Path, now: Path) -> Iterator[Check]:
+def _arrays(name: str, then: Path, now: Path, without: Collection[str]) -> Iterator[Check]:
     """The arrays that a run keeps beside its results, against those of the fresh run."""
-    for fresh in sorted(now.glob("*.npz")):
+    for fresh in sorted(one for one in now.glob("*.npz") if one.name not in without):
         digests = []
         for path in (then / fresh.name, fresh):
             try:
@@ -188,7 +189,8 @@ def _verified(folder: str, watch: Watch) -> Verification:
                 values.pop(elsewhere_too, None)
             record = COMMANDS[command](build(SECTIONS[command], values), watch)
             home = Path(folder) if document is recorded else Path(folder) / name
-            checks += _arrays(name, home, Path(elsewhere))
+            kept = not sections[name].get("save")  # else the adversarial set went elsewhere
+            checks += _arrays(name, home, Path(elsewhere), () if kept else (EXAMPLES_FILE,))
         fresh = json.loads(json.dumps(record.as_dict()))
         if command != "train":
             checks += [
