@@ -31,7 +31,7 @@ BENCHMARKS = (
 )
 
 # Under two minutes in all.
-QUICK = ("help", "process", "fgsm", "pgd", "restarts", "curve")
+QUICK = ("help", "fgsm", "pgd", "curve")
 
 BATCH_SIZES = (500, 1000, 2000, 5000, 10_000)
 
