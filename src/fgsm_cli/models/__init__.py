@@ -13,9 +13,9 @@ is what every other room works with.
 
 from .architectures import build_cnn, build_mlp, build_network, save_model
 from .classifier import Classifier, Model, logits
+from .code import is_of_keras
 from .inspection import inspect
 from .loading import Loading, load_classifier
-from .preprocessing import is_of_keras
 
 __all__ = [
     "Classifier",

@@ -1,7 +1,8 @@
-"""Code that a user names: modules with a model's own classes, functions that return a model.
+"""Whose code a model is: modules that a user names, with its own classes or what returns it.
 
     custom_objects(["my.layers"])         # {"MyLayer": <class>, ...}
     call("my.models:build")               # what my.models.build() returns
+    is_of_keras(type(layer))              # nobody's but Keras's own
 
 Nothing here runs unless a name is given; modules are found from the current folder, too.
 """
@@ -15,6 +16,11 @@ from typing import Any
 
 from ..backend import keras
 from ..errors import FgsmError, in_one_line
+
+
+def is_of_keras(thing: Any) -> bool:
+    """Whether a class or a function is Keras's own, and not somebody's by the same name."""
+    return str(thing.__module__).split(".")[0] == "keras"
 
 
 def custom_objects(modules: Sequence[str]) -> dict[str, Any]:

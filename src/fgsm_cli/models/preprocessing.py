@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..ranges import GREY_LEVELS, UNIT, PixelRange
+from .code import is_of_keras
 
 _LEAVES_VALUES_ALONE = {
     "CenterCrop", "Cropping2D", "Dropout", "Flatten", "GaussianNoise", "Identity", "InputLayer",
@@ -60,11 +61,6 @@ def _first_scaling(model: Any, tensor: Any) -> Any:
 def _kind(operation: Any) -> str:
     """What a layer is, by Keras's own name for it; of somebody's own nothing is known."""
     return type(operation).__name__ if is_of_keras(type(operation)) else ""
-
-
-def is_of_keras(thing: Any) -> bool:
-    """Whether a class or a function is Keras's own, and not somebody's by the same name."""
-    return str(thing.__module__).split(".")[0] == "keras"
 
 
 def _is_constant(operation: Any) -> bool:
