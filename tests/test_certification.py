@@ -383,6 +383,24 @@ def test_pictures_that_are_interpolated_have_no_bounds(interpolation):
         network_of(inspect(keras.Sequential(layers)), (4, 4, 1))
 
 
+class Capped(keras.Model):
+    """Layers that can be walked, and a call that does more than they do."""
+
+    def call(self, *args, **kwargs):
+        return keras.ops.minimum(super().call(*args, **kwargs), 1e12)
+
+
+@pytest.mark.parametrize("is_inner", [False, True])
+def test_a_model_with_a_call_of_its_own_is_refused(is_inner):
+    x = keras.Input((4,))
+    model = Capped(x, L.Dense(3)(x), name="capped")
+    if is_inner:
+        outer = keras.Input((4,))
+        model = keras.Model(outer, L.Dense(3)(model(outer)))
+    with pytest.raises(FgsmError, match=r"capped \(Capped\), whose layers are hidden in its code"):
+        network_of(inspect(model), (4,))
+
+
 def test_a_model_within_that_takes_two_inputs_is_refused():
     one, two = keras.Input((4,)), keras.Input((4,))
     inner = keras.Model([one, two], L.Add()([one, two]), name="inner")

@@ -194,7 +194,7 @@ class _Builder:
     def walk(self, model: Any, entry: int) -> int:
         """Add a Keras model's layers from its input to its output; the place of the output."""
         graph = getattr(model, "_functional", None) or model
-        if not hasattr(graph, "_nodes_by_depth"):
+        if not hasattr(graph, "_nodes_by_depth") or not is_of_keras(type(model).call):
             self.refuse(model, "whose layers are hidden in its code")
         places = {id(graph.inputs[0]): entry}
         for depth in sorted(graph._nodes_by_depth, reverse=True):
