@@ -141,12 +141,7 @@ def _ask(classifier: Classifier, rank: int) -> Any:
     def ask(x: Any, direction: Any, lengths: Any, y: Any) -> Any:
         def right(length: Any) -> Any:
             far = tf.reshape(length, (-1, *([1] * (x.shape.rank - 1)))) if rank else length
-            low, high = PIXEL_RANGE
-            # One kernel; tf.clip_by_value makes two of it.
-            moved = tf.raw_ops.ClipByValue(
-                t=x + far * direction, clip_value_min=low, clip_value_max=high
-            )
-            scores = classifier(moved)
+            scores = classifier(tf.clip_by_value(x + far * direction, *PIXEL_RANGE))
             finite = tf.reduce_all(tf.math.is_finite(scores), axis=1)
             return tf.equal(tf.argmax(scores, axis=1), y) & finite
 
